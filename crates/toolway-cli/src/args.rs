@@ -14,7 +14,7 @@ use toolway_config::Flags;
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
     account, add, add_json, approvals, approve, audit, auth, call, complete, completions, connect,
-    demo, doctor, explain, generate_docs, get, idp, import, list, login, logout, logs, man,
+    daemon, demo, doctor, explain, generate_docs, get, idp, import, list, login, logout, logs, man,
     permissions, policy, prompt, prompts, read, reconnect, refresh, remove, resources, serve,
     skills, state, status, switch, tokens, tools, vault,
 };
@@ -104,12 +104,21 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = "Configuration")]
     ide: bool,
 
+    /// Start what is needed in this process, whether or not a daemon runs
+    #[arg(long, global = true, display_order = 901)]
+    no_daemon: bool,
+
     /// Say more on stderr; twice for still more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 900)]
     pub(crate) verbose: u8,
 }
 
 impl Global {
+    /// Whether the daemon is left out of it: what is said with `--verbose` is said by this process.
+    pub(crate) fn runs_alone(&self) -> bool {
+        self.no_daemon || self.verbose > 0
+    }
+
     /// The part that configuration needs to know.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
@@ -175,6 +184,7 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     Status(status::StatusArgs),
     Approvals(approvals::ApprovalsArgs),
+    Daemon(daemon::DaemonArgs),
     Connect(connect::ConnectArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -217,7 +227,48 @@ impl Command {
             | Self::Skills(_)
             | Self::Skill(_)
             | Self::Serve(_) => true,
+            Self::Daemon(args) => args.is_daemon(),
             _ => false,
+        }
+    }
+
+    /// Whether the daemon can run it: it talks to servers, and leaves nothing that the daemon would
+    /// leave in another way, such as a file with the permissions that are usual where it was typed.
+    pub(crate) fn may_attach(&self) -> bool {
+        match self {
+            Self::List(args) => args.connects() && !args.watches(),
+            Self::Tools(args) => args.connects(),
+            Self::Read(args) => !args.writes_file(),
+            Self::Serve(args) => args.is_pipe(),
+            Self::Call(_)
+            | Self::Resources(_)
+            | Self::Prompts(_)
+            | Self::Prompt(_)
+            | Self::Skills(_)
+            | Self::Skill(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it asks a server to do something.
+    pub(crate) fn acts(&self) -> bool {
+        matches!(self, Self::Call(_))
+    }
+
+    /// What is typed for it, for those that the daemon can run.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::List(_) => "list",
+            Self::Tools(_) => "tools",
+            Self::Read(_) => "read",
+            Self::Call(_) => "call",
+            Self::Resources(_) => "resources",
+            Self::Prompts(_) => "prompts",
+            Self::Prompt(_) => "prompt",
+            Self::Skills(_) => "skills",
+            Self::Skill(_) => "skill",
+            Self::Serve(_) => "serve",
+            _ => "toolway",
         }
     }
 }

@@ -4,27 +4,32 @@
 //! program exits. Parts: `setup.rs` (what every host starts with), `typed.rs` (servers that no file
 //! configures), `memory.rs` (what servers offered before).
 
+mod command_host;
 pub(crate) mod memory;
 mod setup;
 mod typed;
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
 use toolway::watch::ConfigWatch;
-use toolway::{Audit, Caller, CallerKind, ClientHandler, Host, HostOptions, Prompter};
+use toolway::{
+    AttachOptions, Audit, Caller, CallerKind, ClientHandler, Host, HostOptions, HostSnapshot,
+    Prompter,
+};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
+pub(crate) use self::command_host::CommandHost;
 pub(crate) use self::setup::{
     CALLER, StorageArgs, host_options, logins, reconnect_elsewhere, vault,
 };
 pub(crate) use self::typed::{Typed, TypedCommand};
 use crate::context::Context;
+use crate::daemon::RunInDaemon;
 use crate::exit::Exit;
 use crate::prompt::TerminalPrompt;
 use crate::report::Report;
@@ -65,7 +70,7 @@ pub(crate) fn with_host<T>(
     context: &Context,
     plan: Plan,
     wanted: Wanted,
-    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+    work: impl AsyncFnOnce(&CommandHost<'_>) -> Result<T, Report>,
 ) -> Result<T, Report> {
     run_host(context, plan, wanted, Interaction::default(), work, |_| {
         Err(stopped())
@@ -98,11 +103,11 @@ pub(crate) fn with_user<T>(
     context: &Context,
     plan: Plan,
     wanted: Wanted,
-    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
+    work: impl AsyncFnOnce(&CommandHost<'_>) -> Result<T, Report>,
 ) -> Result<T, Report> {
     // A call runs, or not, by these: a guard that is not read as it was meant is said every time.
     context.say_findings(plan.permissions.faults());
-    let work = async |host: &Host| {
+    let work = async |host: &CommandHost<'_>| {
         tokio::select! {
             done = work(host) => done,
             never = follow_reconnects(context, host) => never,
@@ -117,10 +122,10 @@ const HANGS_AFTER: Duration = Duration::from_secs(1);
 
 /// Connects servers anew when `toolway reconnect` asks for it, which ends the requests that hang
 /// there. A request that is quick is spared the watching.
-async fn follow_reconnects<T>(context: &Context, host: &Host) -> T {
+async fn follow_reconnects<T>(context: &Context, host: &CommandHost<'_>) -> T {
     tokio::time::sleep(HANGS_AFTER).await;
     let watch = ConfigWatch::start(context.setup.watched_requests());
-    watch.follow(host).await;
+    watch.follow(host.whole()).await;
     std::future::pending().await
 }
 
@@ -130,8 +135,8 @@ pub(crate) fn with_host_until<T>(
     context: &Context,
     plan: Plan,
     wanted: Wanted,
-    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
-    told: impl FnOnce(&Host) -> Result<T, Report>,
+    work: impl AsyncFnOnce(&CommandHost<'_>) -> Result<T, Report>,
+    told: impl FnOnce(&CommandHost<'_>) -> Result<T, Report>,
 ) -> Result<T, Report> {
     run_host(context, plan, wanted, Interaction::default(), work, told)
 }
@@ -153,20 +158,24 @@ fn run_host<T>(
     plan: Plan,
     wanted: Wanted,
     interaction: Interaction,
-    work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
-    told: impl FnOnce(&Host) -> Result<T, Report>,
+    work: impl AsyncFnOnce(&CommandHost<'_>) -> Result<T, Report>,
+    told: impl FnOnce(&CommandHost<'_>) -> Result<T, Report>,
 ) -> Result<T, Report> {
+    if let Some(daemon) = context.daemon() {
+        return run_in_daemon(context, daemon, &plan, wanted, interaction, work, told);
+    }
     let (plan, options) = prepared(context, plan, wanted, interaction);
     let audit = options.audit.clone();
     block_on(async {
-        let mut signals = Signals::listen();
+        let mut signals = context.signals();
         let host = Host::start(plan, options);
         let outcome = {
-            let mut work: Work<'_, T> = Box::pin(work(&host));
+            let command_host = CommandHost::own(&host);
+            let mut work: Work<'_, T> = Box::pin(work(&command_host));
             match until_told(context, &mut signals, &mut work).await {
                 Ok(outcome) => outcome,
                 Err(signal) => {
-                    let outcome = told(&host);
+                    let outcome = told(&command_host);
                     drop(work);
                     if signal == SignalKind::interrupt() {
                         context.output.leave_line();
@@ -176,6 +185,60 @@ fn run_host<T>(
             }
         };
         finish(context, host, &mut signals, audit.as_ref()).await?;
+        outcome
+    })
+}
+
+/// As [`run_host`], as one caller of a host that the daemon keeps.
+fn run_in_daemon<T>(
+    context: &Context,
+    daemon: &RunInDaemon,
+    plan: &Plan,
+    wanted: Wanted,
+    interaction: Interaction,
+    work: impl AsyncFnOnce(&CommandHost<'_>) -> Result<T, Report>,
+    told: impl FnOnce(&CommandHost<'_>) -> Result<T, Report>,
+) -> Result<T, Report> {
+    context.say_once(context.setup.findings());
+    let project = &daemon.project;
+    let servers = match wanted {
+        Wanted::All | Wanted::Listing => None,
+        Wanted::Only(name) => Some(vec![name]),
+        Wanted::Some(names) => Some(names),
+    };
+    block_on(async {
+        let mut signals = context.signals();
+        let view = project.view(plan, servers).await;
+        let options = AttachOptions {
+            prompter: interaction.prompter,
+            client_handler: interaction.client_handler,
+            view: Some(view.clone()),
+            ..AttachOptions::default()
+        };
+        let caller = Caller::new(CallerKind::Person, CALLER);
+        let attached = project.host.attach(caller, options);
+        let outcome = {
+            let command_host = CommandHost::part(&project.host, &attached);
+            let mut work: Work<'_, T> = Box::pin(work(&command_host));
+            match until_told(context, &mut signals, &mut work).await {
+                Ok(outcome) => outcome,
+                Err(signal) => {
+                    let outcome = told(&command_host);
+                    drop(work);
+                    if signal == SignalKind::interrupt() {
+                        context.output.leave_line();
+                    }
+                    outcome
+                }
+            }
+        };
+        note_logins(context, &project.host, &attached.snapshot());
+        project.host.remember_of(&view).await;
+        drop(view);
+        attached.detach().await;
+        if let Some(audit) = &project.audit {
+            tell_trouble(context, audit);
+        }
         outcome
     })
 }
@@ -247,7 +310,17 @@ async fn finish(
     signals: &mut Signals,
     audit: Option<&Audit>,
 ) -> Result<(), Report> {
-    for server in &host.snapshot().servers {
+    note_logins(context, &host, &host.snapshot());
+    let ended = end(host, signals).await;
+    if let Some(audit) = audit {
+        tell_trouble(context, audit);
+    }
+    ended
+}
+
+/// Notes what helps with logins.
+fn note_logins(context: &Context, host: &Host, snapshot: &HostSnapshot) {
+    for server in &snapshot.servers {
         let name = server.name.as_str();
         if let ConnectionState::NeedsAuth { .. } = server.state
             && let Some(advice) = host.login_advice(name)
@@ -255,11 +328,6 @@ async fn finish(
             context.note_advice(name, advice);
         }
     }
-    let ended = end(host, signals).await;
-    if let Some(audit) = audit {
-        tell_trouble(context, audit);
-    }
-    ended
 }
 
 /// Says that calls of this run could not be written down.
@@ -293,15 +361,21 @@ fn interrupted(hint: &str) -> Report {
 }
 
 /// Waits until no server is pending any more, with a live view where there is a terminal.
-pub(crate) async fn settle(context: &Context, host: &Host) {
+pub(crate) async fn settle(context: &Context, host: &CommandHost<'_>) {
     settle_telling(context, host, None).await;
 }
 
 /// As [`settle`]; notices about each snapshot are printed above the view.
-pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<NoticeFeed<'_>>) {
+pub(crate) async fn settle_telling(
+    context: &Context,
+    host: &CommandHost<'_>,
+    news: Option<NoticeFeed<'_>>,
+) {
     if context.output.can_animate() {
+        let errors = context.output.streams();
         // A terminal that cannot be drawn on is no reason to fail.
-        let _ = toolway_tui::show(host.watch(), io::stderr, view(context), news).await;
+        let _ =
+            toolway_tui::show(host.watch(), || errors.error_writer(), view(context), news).await;
     }
     host.settled().await;
 }
@@ -318,7 +392,7 @@ pub(crate) async fn within(limit: Option<Duration>, waiting: impl Future<Output 
 /// How live views are drawn on stderr.
 pub(crate) fn view(context: &Context) -> toolway_tui::ViewOptions {
     toolway_tui::ViewOptions {
-        screen: TerminalSize::of(io::stderr()),
+        screen: TerminalSize::of(context.output.streams().errors()),
         theme: theme(context),
     }
 }
@@ -332,11 +406,14 @@ pub(crate) fn theme(context: &Context) -> Theme {
     }
 }
 
-/// Runs a future on a runtime of its own. One thread: a command makes a handful of calls, and a
+/// Runs a future on a runtime of its own, or on the daemon's. One thread: a command makes a handful of calls, and a
 /// pool costs more to start than they do.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
     // One runtime for each outcome, not for each command: its part is compiled once.
     let work: Pin<Box<dyn Future<Output = Result<T, Report>>>> = Box::pin(work);
+    if let Ok(daemon) = tokio::runtime::Handle::try_current() {
+        return daemon.block_on(work);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

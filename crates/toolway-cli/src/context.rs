@@ -7,6 +7,7 @@ mod offline;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -16,9 +17,12 @@ use toolway_config::{
 };
 use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
+use crate::daemon::RunInDaemon;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
 use crate::report::{self, About, Outcome, Report, login_words, render_diagnosis};
+use crate::signals::{SignalSource, Signals};
+use crate::streams::Streams;
 use crate::terminal_turns::TerminalTurns;
 use crate::typed::{TypedTarget, as_address};
 
@@ -39,14 +43,35 @@ pub(crate) struct Context {
     typed: RefCell<Option<(String, TypedTarget)>>,
     /// What was said of the set-up.
     said: RefCell<Vec<Diagnosis>>,
+    signals: SignalSource,
+    daemon: Option<RunInDaemon>,
 }
 
 impl Context {
-    /// Captures the environment.
-    pub(crate) fn new(flags: Flags, errors: Errors) -> Self {
-        let environment = toolway_config::with_managed_variables(Environment::capture());
-        let output = Output::new(&environment).telling(errors);
+    /// For a run of this process.
+    pub(crate) fn new(environment: Environment, flags: Flags, errors: Errors) -> Self {
+        Self::of_run(
+            environment,
+            flags,
+            errors,
+            Streams::default(),
+            SignalSource::default(),
+        )
+    }
+
+    /// For a run in this environment, on these streams.
+    pub(crate) fn of_run(
+        environment: Environment,
+        flags: Flags,
+        errors: Errors,
+        streams: Streams,
+        signals: SignalSource,
+    ) -> Self {
+        let environment = toolway_config::with_managed_variables(environment);
+        let output = Output::on(streams, &environment).telling(errors);
         Self {
+            signals,
+            daemon: None,
             setup: UserSetup::new(environment, flags),
             output,
             turns: TerminalTurns::new(),
@@ -57,7 +82,36 @@ impl Context {
         }
     }
 
-    /// What the process was started with.
+    /// Has this run use what the daemon keeps, by the plan that this goes by.
+    pub(crate) fn use_daemon(&mut self, daemon: RunInDaemon, plan: Plan) {
+        self.daemon = Some(daemon);
+        self.plan = OnceCell::from(plan);
+    }
+
+    /// What the daemon keeps, if this run is in it and has a host there: what is typed in place of a
+    /// configured server is in no file, and so in no other host.
+    pub(crate) fn daemon(&self) -> Option<&RunInDaemon> {
+        self.daemon
+            .as_ref()
+            .filter(|_| self.typed.borrow().is_none())
+    }
+
+    /// The signals that end this run, listened to from now on. Must be called inside a runtime.
+    pub(crate) fn signals(&self) -> Signals {
+        Signals::listen(&self.signals)
+    }
+
+    /// The signal that this run ended by, if it did not end by itself.
+    pub(crate) fn ended_by(&self, exit: Exit) -> Option<i32> {
+        self.signals.ends_by(exit)
+    }
+
+    /// A path as it was typed, from the directory where that was.
+    pub(crate) fn path(&self, typed: impl AsRef<Path>) -> PathBuf {
+        self.environment().cwd().join(typed)
+    }
+
+    /// What the run was started with.
     pub(crate) fn environment(&self) -> &Environment {
         self.setup.environment()
     }

@@ -26,7 +26,7 @@ use self::page::Pages;
 use crate::context::Context;
 use crate::output::Output;
 use crate::screen::{Sheet, name};
-use crate::terminal::{self, Line};
+use crate::terminal::Line;
 use crate::terminal_turns::{Asker, TerminalTurns};
 
 /// The most characters of a server's message, and the most rows.
@@ -47,7 +47,7 @@ pub(crate) fn client_handler(context: &Context) -> Option<Arc<dyn ClientHandler>
     context.output.can_ask().then(|| {
         Arc::new(TerminalUser {
             turns: Arc::clone(&context.turns),
-            output: context.output,
+            output: context.output.clone(),
             pages: Pages::new(context.environment()),
             visiting: Mutex::default(),
         }) as Arc<dyn ClientHandler>
@@ -60,8 +60,8 @@ pub(crate) fn browser(environment: &Environment) -> Browser {
 }
 
 /// A line that is typed without being shown; none when there is no line.
-pub(crate) async fn hidden_line(prompt: &str) -> Option<String> {
-    match terminal::hidden_line(prompt).await {
+pub(crate) async fn hidden_line(output: &Output, prompt: &str) -> Option<String> {
+    match output.terminal().hidden_line(prompt).await {
         Line::Typed(text) if !text.trim().is_empty() => Some(text),
         Line::Typed(_) | Line::End => None,
     }
@@ -91,12 +91,12 @@ impl ClientHandler for TerminalUser {
         Box::pin(async move {
             let open = self.turns.open(Asker::Server).await;
             let mut asked = Unanswered {
-                output: self.output,
+                output: self.output.clone(),
                 farewell: GONE,
             };
             let mut talk = Talk {
                 server,
-                output: self.output,
+                output: self.output.clone(),
                 turns: &self.turns,
             };
             let answer = match &request {
@@ -138,7 +138,7 @@ impl ClientHandler for TerminalUser {
             let _open = self.turns.open(Asker::Program).await;
             // The server said it, or the minute is over: the next line is not the prompt's.
             let mut asked = Unanswered {
-                output: self.output,
+                output: self.output.clone(),
                 farewell: Some(""),
             };
             let prompt = format!(
@@ -146,7 +146,7 @@ impl ClientHandler for TerminalUser {
                  there ",
                 name(server.as_str())
             );
-            let line = terminal::line(&prompt).await;
+            let line = self.output.terminal().line(&prompt).await;
             asked.farewell = None;
             if line == Line::End {
                 self.output.say("");
@@ -243,12 +243,12 @@ impl Talk<'_> {
 
     /// Puts a prompt and waits for a line.
     async fn ask(&self, prompt: &str) -> Typed {
-        self.typed(terminal::line(prompt)).await
+        self.typed(self.output.terminal().line(prompt)).await
     }
 
     /// The same without showing what is typed.
     async fn ask_hidden(&self, prompt: &str) -> Typed {
-        self.typed(terminal::hidden_line(prompt)).await
+        self.typed(self.output.terminal().hidden_line(prompt)).await
     }
 
     async fn typed(&self, line: impl Future<Output = Line>) -> Typed {

@@ -8,6 +8,7 @@ mod args;
 mod commands;
 mod connect;
 mod context;
+mod daemon;
 mod demo;
 mod elicit;
 mod exit;
@@ -19,6 +20,7 @@ mod prompt;
 mod report;
 mod screen;
 mod signals;
+mod streams;
 mod terminal;
 mod terminal_turns;
 mod typed;
@@ -31,6 +33,7 @@ use toolway_config::{Environment, Switch};
 
 use crate::args::{Cli, Command, with_dashes};
 use crate::context::Context;
+use crate::daemon::attach::Attached;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
 use crate::report::{Outcome, Report};
@@ -52,6 +55,20 @@ fn main() -> ExitCode {
         Ok(read) => read,
         Err(error) => return usage(&error),
     };
+    let environment = Environment::capture();
+    match daemon::attach::attach(&cli, &environment) {
+        Ok(Attached::Here) => {}
+        Ok(Attached::Ended(end)) => {
+            if let Some(signal) = end.signal {
+                signals::end_by(signal);
+            }
+            return ExitCode::from(end.exit);
+        }
+        Err(report) => {
+            Output::new(&environment).telling(errors).report(&report);
+            return ExitCode::from(report.exit.code());
+        }
+    }
     if cli.command.starts_servers() {
         // Before the environment and the files are read, and before there are threads.
         toolway::launcher::fork_early();
@@ -60,18 +77,25 @@ fn main() -> ExitCode {
     if let Err(error) = closed {
         tracing::warn!(%error, "other processes of this user may look into this one");
     }
-    let mut context = Context::new(cli.global.flags(), errors);
-    let exit = match run(&mut context, cli.command) {
+    let mut context = Context::new(environment, cli.global.flags(), errors);
+    let exit = run_reporting(&mut context, cli.command);
+    toolway::launcher::end_unused();
+    if let Some(signal) = context.ended_by(exit) {
+        signals::end_by(signal);
+    }
+    // Not by returning: the plan need not be taken apart piece by piece just to end.
+    std::process::exit(i32::from(exit.code()))
+}
+
+/// Runs a command and says what went wrong.
+fn run_reporting(context: &mut Context, command: Command) -> Exit {
+    match run(context, command) {
         Ok(exit) => exit,
         Err(report) => {
             context.output.report(&report);
             report.exit
         }
-    };
-    toolway::launcher::end_unused();
-    signals::end_as_told(exit);
-    // Not by returning: the plan need not be taken apart piece by piece just to end.
-    std::process::exit(i32::from(exit.code()))
+    }
 }
 
 /// One line per command; each stands in the file of its name.
@@ -118,6 +142,7 @@ fn run(context: &mut Context, command: Command) -> Outcome {
         Command::Serve(args) => commands::serve::run(context, &args),
         Command::Status(args) => commands::status::run(context, &args),
         Command::Approvals(args) => commands::approvals::run(context, &args),
+        Command::Daemon(args) => commands::daemon::run(context, &args),
         Command::State(args) => commands::state::run(context, &args),
         Command::Complete(args) => commands::complete::run(context, &args, Cli::command()),
         Command::Refresh(args) => commands::refresh::run(context, &args),

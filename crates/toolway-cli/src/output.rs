@@ -8,7 +8,7 @@ mod table;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
 
 use serde::Serialize;
@@ -19,13 +19,16 @@ use toolway_types::{Diagnosis, Severity};
 use self::fold::folded;
 use self::table::fit;
 pub(crate) use self::table::{first_line, render_table};
+use crate::log;
 use crate::report::{Report, render_diagnosis};
 use crate::screen::{Letters, Screen, turn};
-use crate::{log, terminal};
+use crate::streams::Streams;
+use crate::terminal::Terminal;
 
-/// The two streams and what is known about them.
-#[derive(Debug, Clone, Copy)]
+/// The streams and what is known about them.
+#[derive(Debug, Clone)]
 pub(crate) struct Output {
+    streams: Streams,
     stdout_is_terminal: bool,
     stderr_is_terminal: bool,
     stdin_is_terminal: bool,
@@ -45,26 +48,38 @@ pub(crate) enum Errors {
     Json,
 }
 
-#[expect(
-    clippy::unused_self,
-    reason = "what is written goes through the output, whatever it needs to know for it"
-)]
 impl Output {
-    /// Looks at the streams once.
+    /// Looks at the streams of this process once.
     pub(crate) fn new(environment: &Environment) -> Self {
-        let stdout_is_terminal = io::stdout().is_terminal();
-        let stderr_is_terminal = io::stderr().is_terminal();
+        Self::on(Streams::default(), environment)
+    }
+
+    /// Looks at these streams once.
+    pub(crate) fn on(streams: Streams, environment: &Environment) -> Self {
+        let stdout_is_terminal = streams.output().is_terminal();
+        let stderr_is_terminal = streams.errors().is_terminal();
         Self {
             stdout_is_terminal,
             stderr_is_terminal,
-            stdin_is_terminal: io::stdin().is_terminal(),
+            stdin_is_terminal: streams.input().is_terminal(),
             colour: environment.var("NO_COLOR").is_none_or(str::is_empty)
                 && environment.var("TERM") != Some("dumb"),
-            width: terminal_width(io::stdout()).filter(|_| stdout_is_terminal),
-            stderr_width: terminal_width(io::stderr()).filter(|_| stderr_is_terminal),
+            width: terminal_width(streams.output()).filter(|_| stdout_is_terminal),
+            stderr_width: terminal_width(streams.errors()).filter(|_| stderr_is_terminal),
             letters: Letters::of(|name| environment.var(name)),
             errors: Errors::Text,
+            streams,
         }
+    }
+
+    /// Where it writes, and reads from.
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// What reads lines that are typed.
+    pub(crate) fn terminal(&self) -> Terminal<'_> {
+        Terminal::on(&self.streams)
     }
 
     /// The same, telling errors in this way.
@@ -132,9 +147,7 @@ impl Output {
 
     /// Writes a result as it is, for programs that read it.
     pub(crate) fn verbatim(&self, text: &str) -> io::Result<()> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()
+        self.streams.write_output(text.as_bytes())
     }
 
     /// Writes a result as one JSON document.
@@ -168,34 +181,38 @@ impl Output {
 
     /// Writes a cleaned text to stderr; that it is closed is no error.
     fn write_err(&self, text: &str) {
-        let mut stderr = io::stderr().lock();
         let painted = if self.stderr_is_terminal && self.colour {
             paint(text)
         } else {
             Cow::Borrowed(text)
         };
-        let _ = stderr.write_all(painted.as_bytes());
+        let mut painted = painted.into_owned();
         if !text.ends_with('\n') {
-            let _ = stderr.write_all(b"\n");
+            painted.push('\n');
         }
+        let _ = self.streams.write_errors(painted.as_bytes());
     }
 
     /// Begins a new line where the cursor stands behind `^C`, or behind a question.
     pub(crate) fn leave_line(&self) {
         if self.can_ask() {
-            let _ = io::stderr().write_all(b"\n");
+            let _ = self.streams.write_errors(b"\n");
         }
     }
 
     /// The screen that questions stand on.
     pub(crate) fn screen(&self) -> Screen {
-        let size = self.stderr_is_terminal.then(|| terminal_size(io::stderr()));
+        let size = self
+            .stderr_is_terminal
+            .then(|| terminal_size(self.streams.errors()));
         Screen::new(size, self.letters)
     }
 
     /// The screen that results stand on.
     pub(crate) fn result_screen(&self) -> Screen {
-        let size = self.stdout_is_terminal.then(|| terminal_size(io::stdout()));
+        let size = self
+            .stdout_is_terminal
+            .then(|| terminal_size(self.streams.output()));
         Screen::new(size, self.letters)
     }
 
@@ -229,16 +246,14 @@ impl Output {
     /// What is typed to a question; none when there is nothing more to read.
     pub(crate) fn answer(&self, question: &str) -> io::Result<Option<String>> {
         // What was typed before the question stood there is no answer to it. From a pipe it is.
-        let is_typed = terminal::forget_typed().is_ok();
+        let terminal = self.terminal();
+        let is_typed = terminal.forget_typed().is_ok();
         let _log = log::hold();
-        let mut stderr = io::stderr().lock();
-        stderr.write_all(clean(question).as_bytes())?;
-        stderr.flush()?;
+        self.streams.write_errors(clean(question).as_bytes())?;
         let answer = if is_typed {
-            terminal::wait_for_line()?
+            terminal.wait_for_line()?
         } else {
-            let mut answer = String::new();
-            (io::stdin().read_line(&mut answer)? > 0).then_some(answer)
+            terminal.piped_line()?
         };
         Ok(answer.map(|answer| answer.trim().to_owned()))
     }

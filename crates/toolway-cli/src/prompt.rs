@@ -23,7 +23,7 @@ use self::put_question::PutQuestion;
 use crate::context::Context;
 use crate::output::Output;
 use crate::screen::{Screen, member_name, name, turn};
-use crate::terminal::{self, Line};
+use crate::terminal::Line;
 use crate::terminal_turns::{Asker, TerminalTurns};
 
 /// The longest value of an argument that is shown whole at first, in characters.
@@ -76,7 +76,7 @@ impl TerminalPrompt {
     /// Both ends must be a terminal.
     pub(crate) fn new(context: &Context) -> Self {
         Self {
-            output: context.output,
+            output: context.output.clone(),
             turns: Arc::clone(&context.turns),
         }
     }
@@ -99,7 +99,7 @@ impl TerminalPrompt {
         while attempts < ATTEMPTS {
             attempts += 1;
             let keys = keys(&question.lasting, &shown);
-            let Line::Typed(line) = terminal::line(&keys).await else {
+            let Line::Typed(line) = self.output.terminal().line(&keys).await else {
                 self.output.say("");
                 return PermissionAnswer::No;
             };
@@ -142,7 +142,7 @@ impl TerminalPrompt {
     async fn place_of(&self, rule: &str) -> Option<KeepIn> {
         let question =
             format!("Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] ");
-        let Line::Typed(line) = terminal::line(&question).await else {
+        let Line::Typed(line) = self.output.terminal().line(&question).await else {
             return None;
         };
         match line.trim() {
@@ -160,7 +160,11 @@ impl TerminalPrompt {
             if place + 1 == pages.len() {
                 break;
             }
-            let turned = terminal::line(&turn(place + 1, pages.len())).await;
+            let turned = self
+                .output
+                .terminal()
+                .line(&turn(place + 1, pages.len()))
+                .await;
             if !matches!(turned, Line::Typed(line) if line.trim().is_empty()) {
                 return false;
             }

@@ -6,17 +6,16 @@
 
 mod keys;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::ops::ControlFlow;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios};
 use rustix::termios::{tcflush, tcgetattr, tcsetattr};
 use tokio::sync::oneshot;
 use toolway_types::text::clean;
 
 use self::keys::Keys;
+use crate::streams::Streams;
 
 /// The longest line.
 const MAX_LINE: usize = 64 * 1024;
@@ -29,114 +28,129 @@ pub(crate) enum Line {
     End,
 }
 
-/// Writes a prompt and waits for a line. May be dropped at any time.
-pub(crate) async fn line(prompt: &str) -> Line {
-    let keys = Keys::start();
-    // What was typed before the question is no answer to it.
-    if forget_typed().is_err() {
-        return Line::End;
+/// Lines from the terminal of one run.
+#[derive(Clone, Copy)]
+pub(crate) struct Terminal<'a> {
+    streams: &'a Streams,
+}
+
+impl<'a> Terminal<'a> {
+    /// On these streams.
+    pub(crate) fn on(streams: &'a Streams) -> Self {
+        Self { streams }
     }
-    // A closed stderr changes nothing here.
-    let _ = io::stderr().write_all(clean(prompt).as_bytes());
-    keys.line().await
-}
 
-/// The next line, also one that was typed before. May be dropped at any time.
-pub(crate) async fn next_line() -> Line {
-    Keys::start().line().await
-}
+    /// Writes a prompt and waits for a line. May be dropped at any time.
+    pub(crate) async fn line(self, prompt: &str) -> Line {
+        let keys = Keys::start(self.streams);
+        // What was typed before the question is no answer to it.
+        if self.forget_typed().is_err() {
+            return Line::End;
+        }
+        // A closed stderr changes nothing here.
+        let _ = self.streams.write_errors(clean(prompt).as_bytes());
+        keys.line().await
+    }
 
-/// As [`line`], without showing what is typed.
-pub(crate) async fn hidden_line(prompt: &str) -> Line {
-    let _hidden = Hidden::start();
-    let line = line(prompt).await;
-    // Enter was not shown either.
-    let _ = io::stderr().write_all(b"\n");
-    line
-}
+    /// The next line, also one that was typed before. May be dropped at any time.
+    pub(crate) async fn next_line(self) -> Line {
+        Keys::start(self.streams).line().await
+    }
 
-/// Drops what was typed and not read yet.
-pub(crate) fn forget_typed() -> io::Result<()> {
-    Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
-}
+    /// As [`Terminal::line`], without showing what is typed.
+    pub(crate) async fn hidden_line(self, prompt: &str) -> Line {
+        let _hidden = Hidden::start(self.streams);
+        let line = self.line(prompt).await;
+        // Enter was not shown either.
+        let _ = self.streams.write_errors(b"\n");
+        line
+    }
 
-/// The next line, waited for on this thread. Nothing of what was typed behind it is kept for the
-/// next question.
-pub(crate) fn wait_for_line() -> io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    loop {
-        if let ControlFlow::Break(line) = read_more(&mut bytes)? {
-            return Ok(line);
+    /// Drops what was typed and not read yet.
+    pub(crate) fn forget_typed(self) -> io::Result<()> {
+        Ok(tcflush(self.streams.input(), QueueSelector::IFlush)?)
+    }
+
+    /// The next line, waited for on this thread. Nothing of what was typed behind it is kept for the
+    /// next question.
+    pub(crate) fn wait_for_line(self) -> io::Result<Option<String>> {
+        let mut bytes = Vec::new();
+        loop {
+            if let ControlFlow::Break(line) = self.read_more(&mut bytes)? {
+                return Ok(line);
+            }
         }
     }
-}
 
-/// Reads what is there, until it is a line or the end.
-fn read_more(bytes: &mut Vec<u8>) -> io::Result<ControlFlow<Option<String>>> {
-    let mut chunk = [0; 4096];
-    match rustix::io::read(io::stdin(), &mut chunk) {
-        Ok(0) => return Ok(ControlFlow::Break(None)),
-        Ok(count) => bytes.extend_from_slice(&chunk[..count]),
-        Err(Errno::INTR | Errno::AGAIN) => {}
-        Err(errno) => return Err(errno.into()),
+    /// The next line of what is no terminal; what stands behind it is left to the next reader.
+    pub(crate) fn piped_line(self) -> io::Result<Option<String>> {
+        if !self.streams.are_given() {
+            let mut line = String::new();
+            return Ok((io::stdin().read_line(&mut line)? > 0).then_some(line));
+        }
+        let mut bytes = Vec::new();
+        let mut byte = [0];
+        while bytes.last() != Some(&b'\n') && bytes.len() <= MAX_LINE {
+            if self.streams.read_input(&mut byte)? == 0 {
+                break;
+            }
+            bytes.push(byte[0]);
+        }
+        Ok((!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned()))
     }
-    let is_whole = bytes.last() == Some(&b'\n') || bytes.len() > MAX_LINE;
-    Ok(if is_whole {
-        ControlFlow::Break(Some(String::from_utf8_lossy(bytes).into_owned()))
-    } else {
-        ControlFlow::Continue(())
-    })
+
+    /// Reads what is there, until it is a line or the end.
+    fn read_more(self, bytes: &mut Vec<u8>) -> io::Result<ControlFlow<Option<String>>> {
+        let mut chunk = [0; 4096];
+        match self.streams.read_input(&mut chunk)? {
+            0 => return Ok(ControlFlow::Break(None)),
+            count => bytes.extend_from_slice(&chunk[..count]),
+        }
+        let is_whole = bytes.last() == Some(&b'\n') || bytes.len() > MAX_LINE;
+        Ok(if is_whole {
+            ControlFlow::Break(Some(String::from_utf8_lossy(bytes).into_owned()))
+        } else {
+            ControlFlow::Continue(())
+        })
+    }
 }
 
 /// Waits for something to read, on a thread that takes nothing: left alone it is harmless, and
-/// it ends with the next line or with the program.
-async fn readable() -> io::Result<()> {
+/// it ends with the next line, or with the program whose terminal it is.
+async fn readable(streams: &Streams) -> io::Result<()> {
     let (tell, told) = oneshot::channel();
+    let streams = streams.clone();
     std::thread::Builder::new()
         .name("stdin".to_owned())
         .spawn(move || {
-            let ready = loop {
-                match poll_stdin(None) {
-                    Ok(false) => {}
-                    Ok(true) => break Ok(()),
-                    Err(error) => break Err(error),
-                }
-            };
             // The receiver may be gone.
-            let _ = tell.send(ready);
+            let _ = tell.send(streams.await_input(None).map(drop));
         })?;
     told.await
         .unwrap_or_else(|lost| Err(io::Error::other(lost)))
 }
 
-fn poll_stdin(limit: Option<&Timespec>) -> io::Result<bool> {
-    let stdin = io::stdin();
-    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
-    match poll(&mut watched, limit) {
-        Ok(count) => Ok(count > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(errno) => Err(errno.into()),
-    }
+/// What is typed is not shown until this is dropped.
+struct Hidden<'a> {
+    streams: &'a Streams,
+    before: Option<Termios>,
 }
 
-/// What is typed is not shown until this is dropped.
-struct Hidden(Option<Termios>);
-
-impl Hidden {
-    fn start() -> Self {
-        let before = tcgetattr(io::stdin()).ok();
+impl<'a> Hidden<'a> {
+    fn start(streams: &'a Streams) -> Self {
+        let before = tcgetattr(streams.input()).ok();
         if let Some(mut hidden) = before.clone() {
             hidden.local_modes.remove(LocalModes::ECHO);
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &hidden);
+            let _ = tcsetattr(streams.input(), OptionalActions::Now, &hidden);
         }
-        Self(before)
+        Self { streams, before }
     }
 }
 
-impl Drop for Hidden {
+impl Drop for Hidden<'_> {
     fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(self.streams.input(), OptionalActions::Now, before);
         }
     }
 }

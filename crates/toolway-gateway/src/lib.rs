@@ -7,6 +7,7 @@
 //! over HTTP are tasks that it holds.
 
 pub mod conversation;
+pub mod daemon_socket;
 pub mod error;
 pub mod hosted;
 pub mod http;

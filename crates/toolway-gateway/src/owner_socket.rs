@@ -13,6 +13,7 @@ mod client;
 mod folder;
 mod listen;
 
+pub(crate) use self::client::is_own;
 pub use self::client::{OwnerCallError, OwnerClient};
 pub use self::folder::{FoundGateway, Reached, SocketFolder, SocketFolderError};
 pub use self::listen::OwnerSocket;

@@ -10,6 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::marked;
 use crate::{CommandOutput, ScannedFolder};
 
@@ -115,6 +117,7 @@ impl TempHome {
             .env("PATH", path_variable())
             // Common variables that no program may hand on.
             .env(marked::DEVELOPERS, marked::DEVELOPERS_SECRET)
+            .env("TOOLWAY_DAEMON", daemon_use())
             .env("TOOLWAY_HOME", self.config_home())
             .env("TOOLWAY_TEST_SYSTEM_DIR", &self.system)
             .env("USER", "tester")
@@ -201,6 +204,38 @@ fn path_variable() -> std::ffi::OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
+/// Whether programs under test use a daemon: none, unless the whole run is to be with one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "who runs the tests says in which of both ways; the product does not come here"
+)]
+fn daemon_use() -> std::ffi::OsString {
+    std::env::var_os("TOOLWAY_TESTED_DAEMON").unwrap_or_else(|| "off".into())
+}
+
+impl Drop for TempHome {
+    /// A daemon that was started here ends with its home.
+    fn drop(&mut self) {
+        let folder = self.home.join(".local/state/toolway/daemon");
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        let locks = files.filter(|file| file.path().extension().is_some_and(|it| it == "lock"));
+        for lock in locks {
+            let process = fs::read_to_string(lock.path()).unwrap_or_default();
+            let process = process.trim().parse().ok().and_then(Pid::from_raw);
+            let lock = fs::File::open(lock.path());
+            let (Some(process), Ok(lock)) = (process, lock) else {
+                continue;
+            };
+            if lock.try_lock().is_err() {
+                // It may end at this very moment.
+                let _ = kill_process(process, Signal::TERM);
+                // Held until its servers are gone.
+                let _ = lock.lock();
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,6 +253,7 @@ mod tests {
                 "DBUS_SESSION_BUS_ADDRESS=unix:path=[HOME]/no-bus",
                 "HOME=[HOME]",
                 "LANG=C.UTF-8",
+                "TOOLWAY_DAEMON=off",
                 "TOOLWAY_HOME=[HOME]/.config/toolway",
                 "TOOLWAY_TEST_SYSTEM_DIR=[SYSTEM]",
                 "USER=tester",

@@ -4,7 +4,6 @@
 //! its connectors. The steps of a login, and where it is kept, are the library's.
 
 use clap::{Args, Subcommand};
-use toolway::Host;
 use toolway::account::{self, DirectoryState, refresh};
 use toolway::rows::shown_time;
 use toolway_auth::account::StoredAccount;
@@ -16,7 +15,7 @@ use toolway_types::{Scope, TransportKind};
 
 use super::auth::StatusArgs;
 use super::login::{AtTerminal, WayArgs, until_given_up};
-use crate::connect::{self, StorageArgs};
+use crate::connect::{self, CommandHost, StorageArgs};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -85,7 +84,7 @@ async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs)
     let terminal = AtTerminal::new(context);
     let login = Box::pin(kept.log_in(args.way.way(), &terminal));
     let what = format!("the login at {host}");
-    let outcome = until_given_up(context.output, &what, login).await?;
+    let outcome = until_given_up(context, &what, login).await?;
     outcome.map_err(not_logged_in)?;
     let text = format!("logged in at {host}\n");
     context.output.result(&text)?;
@@ -189,8 +188,12 @@ async fn status(context: &Context, plan: &Plan, provider: &AccountProvider, json
 
 /// Waits for the provider's word on the connectors, and has the host follow it; the plan it then
 /// follows, if that is another one.
-pub(crate) async fn freshened(context: &Context, host: &Host, plan: &Plan) -> Option<Plan> {
-    let mut directory = host.directory()?;
+pub(crate) async fn freshened(
+    context: &Context,
+    host: &CommandHost<'_>,
+    plan: &Plan,
+) -> Option<Plan> {
+    let mut directory = host.whole().directory()?;
     let known = directory.wait_for(|state| *state != DirectoryState::Asking);
     let state = known.await.ok()?.clone();
     say(context, &state);
@@ -198,7 +201,7 @@ pub(crate) async fn freshened(context: &Context, host: &Host, plan: &Plan) -> Op
     if listed(plan) == listed(&fresh) {
         return None;
     }
-    host.apply(fresh.clone()).await;
+    host.whole().apply(fresh.clone()).await;
     connect::settle(context, host).await;
     Some(fresh)
 }

@@ -29,7 +29,11 @@ pub(crate) fn run(context: &Context, args: &AddJsonArgs) -> Outcome {
     let mut text = args.json.clone();
     if text == "-" {
         text.clear();
-        std::io::stdin().read_to_string(&mut text)?;
+        context
+            .output
+            .streams()
+            .reader()
+            .read_to_string(&mut text)?;
     }
     let definition: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
         Report::usage(format!(

@@ -133,7 +133,7 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
     if !args.follow {
         return Ok(Exit::Success);
     }
-    follow(follower, |line| {
+    follow(context, follower, |line| {
         if choice.wants(line) {
             put(context, line, args)?;
         }

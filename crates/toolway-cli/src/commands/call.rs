@@ -13,7 +13,6 @@ mod schema;
 mod target;
 mod usage;
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,15 +21,15 @@ use serde_json::Value;
 use tokio::sync::watch;
 use toolway::projection::Projection;
 use toolway::{
-    BatchOrder, CallError, CallFault, CallOptions, Consent, Host, Progress, ResultDelivery,
-    TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+    BatchOrder, CallError, CallFault, CallOptions, Consent, Progress, ResultDelivery, TimeLimit,
+    ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_types::ServerName;
 use toolway_wire::era::method;
 use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
 use super::admitted::{find_by_exposed, require_admitted};
-use crate::connect::{self, Typed, TypedCommand, Wanted};
+use crate::connect::{self, CommandHost, Typed, TypedCommand, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, did_you_mean};
@@ -157,7 +156,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     if let (Consent::Prompt, Some(idle)) = (consent, plan.permissions.idle_auto()) {
         context.warn(&idle.message);
     }
-    let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
+    let words = arguments::Words::parse(context, target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
     let place = match (&typed, args.words.first()) {
         _ if server.is_built_in() => Place::Host,
@@ -220,7 +219,12 @@ fn not_connected(server: &ServerName, limit: Duration) -> Report {
     Report::new(Exit::TimedOut, message).hint("give it longer with `--timeout <seconds>`")
 }
 
-async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) -> Outcome {
+async fn call(
+    context: &Context,
+    host: &CommandHost<'_>,
+    wish: Wish<'_>,
+    start: Instant,
+) -> Outcome {
     let snapshot = host.snapshot();
     crate::commands::list::say_warnings(context, &snapshot);
     let tool = snapshot.catalog.find(&wish.tool).ok();
@@ -228,7 +232,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         .and_then(|tool| serde_json::from_str(tool.input_schema.get()).ok())
         .unwrap_or(Value::Null);
     let name = tool.map_or("", |tool| tool.key.tool.as_str());
-    let arguments = wish.words.resolve(&schema, &context.output)?;
+    let arguments = wish.words.resolve(&schema, context)?;
     for warning in usage::unknown(name, &schema, &arguments) {
         context.warn(&warning);
     }
@@ -325,7 +329,7 @@ fn wants_user(error: &CallError) -> bool {
 /// Makes the call; where there is a terminal, one that takes long says what is waited for.
 async fn watched(
     context: &Context,
-    host: &Host,
+    host: &CommandHost<'_>,
     request: ToolRequest,
     mut options: CallOptions,
 ) -> Result<ToolOutcome, CallError> {
@@ -354,7 +358,8 @@ async fn show(
     news: watch::Receiver<Option<Progress>>,
 ) -> std::convert::Infallible {
     // A terminal that cannot be drawn on is no reason to fail.
-    let _ = toolway_tui::wait(what, news, io::stderr(), connect::view(context)).await;
+    let errors = context.output.streams().error_writer();
+    let _ = toolway_tui::wait(what, news, errors, connect::view(context)).await;
     std::future::pending().await
 }
 

@@ -19,7 +19,7 @@ use toolway_types::{Scope, ServerName, ToolKey};
 
 use crate::commands::call::as_text;
 use crate::commands::list;
-use crate::connect::{block_on, host_options, settle};
+use crate::connect::{CommandHost, block_on, host_options, settle};
 use crate::context::Context;
 use crate::demo::flavour::Flavour;
 use crate::demo::server::{DemoServer, Speaks};
@@ -153,7 +153,7 @@ async fn tour(context: &Context, environment: &Environment, results: &Path) -> O
     };
     let host = Host::start(plan.clone(), options);
     let outcome = async {
-        settle(context, &host).await;
+        settle(context, &CommandHost::own(&host)).await;
         let snapshot = host.snapshot();
         context.output.result("\n$ toolway list\n")?;
         list::show(context, &plan, &snapshot, false)?;

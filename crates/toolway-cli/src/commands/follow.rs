@@ -9,21 +9,23 @@ use std::time::Duration;
 use toolway::journal::LineFollower;
 
 use crate::connect;
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
-use crate::signals::{Signals, stdout_closed};
+use crate::signals::stdout_closed;
 
 /// How often the file is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Shows every line that comes until Ctrl-C, or until the reader of stdout is gone.
 pub(crate) fn follow<L>(
+    context: &Context,
     mut follower: LineFollower<L>,
     show: impl Fn(&L) -> Result<(), Report>,
 ) -> Outcome {
     connect::block_on(async {
-        let mut signals = Signals::listen();
-        let mut closed = pin!(stdout_closed());
+        let mut signals = context.signals();
+        let mut closed = pin!(stdout_closed(context.output.streams()));
         let mut pauses = tokio::time::interval(PAUSE);
         loop {
             tokio::select! {

@@ -74,7 +74,7 @@ async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) 
     let terminal = AtTerminal::new(context);
     let login = Box::pin(organisation.login(args.way(), &terminal));
     let what = format!("the login at {issuer}");
-    let outcome = until_given_up(context.output, &what, login).await?;
+    let outcome = until_given_up(context, &what, login).await?;
     let current_user = outcome.map_err(|error| {
         Report::new(Exit::NeedsLogin, error.to_string())
             .hint("try another way: `toolway idp login --no-browser`, or `--device`")

@@ -68,6 +68,11 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
+    /// Whether it goes on until it is ended.
+    pub(crate) fn watches(&self) -> bool {
+        self.watch
+    }
+
     /// Whether it asks servers, rather than files alone.
     pub(crate) fn connects(&self) -> bool {
         !self.no_connect && !self.cached

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use clap::Args;
 use tokio::time::timeout;
+use toolway::HostSnapshot;
 use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::rows::shown_time;
-use toolway::{Host, HostSnapshot};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{AccountChoice, LoginFault, LoginMethod};
 use toolway_config::{Plan, PlannedServer};
@@ -27,13 +27,12 @@ pub(super) use self::report::report;
 pub(super) use self::terminal::{AtTerminal, say_slow};
 use super::admitted::require_admitted;
 use super::auth::account_word;
-use crate::connect::{self, StorageArgs, Wanted};
+use crate::connect::{self, CommandHost, StorageArgs, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::elicit;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::{Outcome, Report};
-use crate::signals::Signals;
 
 /// The variable that holds the secret of a client, by the name other programs use too.
 const CLIENT_SECRET: &str = "MCP_CLIENT_SECRET";
@@ -167,7 +166,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         context,
         plan,
         Wanted::Only(server.clone()),
-        async |host| log_in(context.output, host, &server, options).await,
+        async |host| log_in(&context.output, host, &server, options).await,
         |_| Err(given_up(&format!("the login to `{server}`"))),
     )?;
     context.output.result(&format!("{}\n", told(&logged_in)))?;
@@ -212,14 +211,14 @@ fn not_taken(server: &ServerName) -> Report {
 const QUIET: Duration = Duration::from_secs(2);
 
 async fn log_in(
-    output: Output,
-    host: &Host,
+    output: &Output,
+    host: &CommandHost<'_>,
     server: &ServerName,
     options: LoginOptions,
 ) -> Result<(LoggedIn, ConnectionState), Report> {
     let way = options.way;
     let problem = |problem| report(server, &problem, way);
-    let mut beginning = std::pin::pin!(host.login(server.as_str(), options));
+    let mut beginning = std::pin::pin!(host.whole().login(server.as_str(), options));
     let handle = if let Ok(begun) = timeout(QUIET, &mut beginning).await {
         begun
     } else {
@@ -236,13 +235,17 @@ async fn log_in(
                 .unwrap_or_else(|| problem(error)));
         }
     };
-    let state = host.reconnect(server.as_str()).await;
+    let state = host.whole().reconnect(server.as_str()).await;
     let state = state.map_err(|error| problem(error.into()))?;
     Ok((logged_in, state))
 }
 
 /// Why there is no login where that is because the server itself failed.
-async fn no_server(host: &Host, server: &ServerName, problem: &LoginProblem) -> Option<Report> {
+async fn no_server(
+    host: &CommandHost<'_>,
+    server: &ServerName,
+    problem: &LoginProblem,
+) -> Option<Report> {
     let LoginProblem::Failed(error) = problem else {
         return None;
     };
@@ -309,8 +312,8 @@ fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report>
         return Err(Report::usage("nobody is there to type the client's secret")
             .hint(format!("set the variable `{CLIENT_SECRET}`")));
     }
-    let asking = elicit::hidden_line("client secret: ");
-    match connect::block_on(until_given_up(context.output, "the login", asking))? {
+    let asking = elicit::hidden_line(&context.output, "client secret: ");
+    match connect::block_on(until_given_up(context, "the login", asking))? {
         Some(text) => Ok(Some(Secret::new(text.trim()))),
         None => Err(Report::usage("no secret was typed")
             .hint(format!("type it, or set the variable `{CLIENT_SECRET}`"))),
@@ -336,15 +339,15 @@ fn key(path: &Path) -> Result<Secret, Report> {
 
 /// Waits for what the user does, unless they give it up.
 pub(super) async fn until_given_up<T>(
-    output: Output,
+    context: &Context,
     what: &str,
     work: impl Future<Output = T>,
 ) -> Result<T, Report> {
-    let mut signals = Signals::listen();
+    let mut signals = context.signals();
     tokio::select! {
         done = work => Ok(done),
         _ = signals.next() => {
-            output.leave_line();
+            context.output.leave_line();
             Err(given_up(what))
         }
     }

@@ -43,8 +43,9 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
     let server = args.server.as_deref();
     let account = args.account.as_deref();
     let out = connect::block_on(async {
-        let output = context.output;
-        let book = connect::logins(context).telling(Arc::new(move |place| say_slow(output, place)));
+        let output = context.output.clone();
+        let book =
+            connect::logins(context).telling(Arc::new(move |place| say_slow(&output, place)));
         book.log_out(server, account)
             .await
             .map_err(|error| unread(server, &error))

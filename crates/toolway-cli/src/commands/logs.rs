@@ -88,7 +88,7 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
         }
         return Ok(Exit::Success);
     }
-    follow(follower, |line| {
+    follow(context, follower, |line| {
         if args.wants(line.kind) {
             put(context, line, args)?;
         }

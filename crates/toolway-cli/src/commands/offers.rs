@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolway::{Host, HostSnapshot, Offering};
+use toolway::{HostSnapshot, Offering};
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
 use crate::commands::admitted::require_admitted;
 use crate::commands::list::say_warnings;
 use crate::commands::tools::{require_connected, say_missing};
-use crate::connect::{self, Typed, TypedCommand, Wanted};
+use crate::connect::{self, CommandHost, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::report::Report;
 
@@ -63,7 +63,7 @@ impl Servers {
     pub(super) async fn settle(
         &self,
         context: &Context,
-        host: &Host,
+        host: &CommandHost<'_>,
         wanted: Offering,
     ) -> Result<Arc<HostSnapshot>, Report> {
         // A server may ask something as soon as it is there.
@@ -100,7 +100,10 @@ pub(super) fn listed(
 }
 
 /// `key=value` words; a key again makes a list. `key=@file` reads a file.
-pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, Report> {
+pub(super) fn pairs(
+    context: &Context,
+    words: &[String],
+) -> Result<BTreeMap<String, Vec<String>>, Report> {
     let mut pairs = BTreeMap::<String, Vec<String>>::new();
     for word in words {
         let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
@@ -111,7 +114,7 @@ pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, R
             .hint("use `key=value`, or `key=@file` to read a file"));
         };
         let value = match value.strip_prefix('@') {
-            Some(path) => std::fs::read_to_string(path).map_err(|error| {
+            Some(path) => std::fs::read_to_string(context.path(path)).map_err(|error| {
                 Report::usage(format!("cannot read `{path}`: {error}"))
                     .hint(format!("give the value itself: `{key}=…`"))
             })?,

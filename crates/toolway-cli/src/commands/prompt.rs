@@ -71,7 +71,7 @@ fn target<'a>(context: &Context, args: &'a PromptArgs) -> Result<Target<'a>, Rep
 pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
     let (server, name, rest) = target(context, args)?;
     let servers = Servers::find(context, server.as_deref(), &args.command)?;
-    let given = pairs(rest)?;
+    let given = pairs(context, rest)?;
     let place = match &server {
         Some(url) if is_url(url) => url.clone(),
         _ => servers

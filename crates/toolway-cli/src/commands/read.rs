@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toolway::view::ResourceBody;
 use toolway::{
-    CallError, CallFault, CallOptions, Consent, Host, Offering, ResourceOutcome, SubscribeError,
+    CallError, CallFault, CallOptions, Consent, Offering, ResourceOutcome, SubscribeError,
 };
 use toolway_rows::ServerAnswer;
 use toolway_types::name::as_word;
@@ -21,7 +21,7 @@ use toolway_types::{ServerName, Untrusted};
 
 use self::target::Target;
 use super::offers::Servers;
-use crate::connect::{self, TypedCommand};
+use crate::connect::{self, CommandHost, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -70,9 +70,16 @@ pub(crate) struct ReadArgs {
     command: TypedCommand,
 }
 
+impl ReadArgs {
+    /// Whether what it reads becomes a file.
+    pub(crate) fn writes_file(&self) -> bool {
+        self.output.is_some()
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
-    let target = Target::parse(&args.uri, &args.words)?;
+    let target = Target::parse(context, &args.uri, &args.words)?;
     let servers = Servers::find(context, target.server, &args.command)?;
     if let (Some(path), false) = (&args.output, args.force) {
         // Said before anything is started; the file is not written over in any case.
@@ -80,7 +87,7 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
             return Err(exists(path));
         }
     }
-    let work = async |host: &Host| {
+    let work = async |host: &CommandHost<'_>| {
         let wanted = Offering::ReadResource;
         let snapshot = servers.settle(context, host, wanted).await?;
         let server = target.choose(&snapshot, servers.only.as_ref())?;
@@ -102,7 +109,7 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
 }
 
 async fn read(
-    host: &Host,
+    host: &CommandHost<'_>,
     target: &Target<'_>,
     server: &ServerName,
     args: &ReadArgs,
@@ -119,7 +126,12 @@ async fn read(
 
 /// A request for it that came to nothing. Where the server does not know it, what is near it is
 /// named.
-fn failed(host: &Host, target: &Target<'_>, server: &ServerName, error: CallError) -> Report {
+fn failed(
+    host: &CommandHost<'_>,
+    target: &Target<'_>,
+    server: &ServerName,
+    error: CallError,
+) -> Report {
     let unknown = matches!(error, CallError::Failed(_, CallFault::Protocol { .. }));
     let report = Report::from(error);
     if unknown {
@@ -132,7 +144,7 @@ fn failed(host: &Host, target: &Target<'_>, server: &ServerName, error: CallErro
 /// Prints it now, and again with every change.
 async fn follow(
     context: &Context,
-    host: &Host,
+    host: &CommandHost<'_>,
     target: &Target<'_>,
     server: &ServerName,
     args: &ReadArgs,
@@ -145,7 +157,7 @@ async fn follow(
         .subscribe_resource(server, &target.uri)
         .await
         .map_err(unfollowed)?;
-    let mut closed = std::pin::pin!(stdout_closed());
+    let mut closed = std::pin::pin!(stdout_closed(context.output.streams()));
     loop {
         let read = read(host, target, server, args).await?;
         show(context, host, target, server, &read, args).await?;
@@ -172,7 +184,7 @@ fn unfollowed(server: &ServerName, error: &SubscribeError) -> Report {
 
 async fn show(
     context: &Context,
-    host: &Host,
+    host: &CommandHost<'_>,
     target: &Target<'_>,
     server: &ServerName,
     read: &ResourceOutcome,

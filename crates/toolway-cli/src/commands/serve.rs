@@ -10,7 +10,6 @@ mod listening;
 mod owner;
 mod shown;
 
-use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,7 +29,6 @@ use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
-use crate::signals::Signals;
 
 /// How long changes of lists are gathered before they are kept.
 const GATHERED: Duration = Duration::from_millis(500);
@@ -187,12 +185,22 @@ enum ToolsWord {
     Search,
 }
 
+impl ServeArgs {
+    /// Whether it talks to the program that started it, and to nobody else.
+    pub(crate) fn is_pipe(&self) -> bool {
+        self.http.is_none()
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
-    toolway::memory::return_large_blocks();
+    let in_daemon = context.daemon();
+    if in_daemon.is_none() {
+        toolway::memory::return_large_blocks();
+    }
     let shared = SharedPlan::default();
     connect::block_on(async {
-        let mut signals = Signals::listen();
+        let mut signals = context.signals();
         let planner = context.setup.planner();
         // Before the first plan, so that no change falls between the two.
         let files = ConfigWatch::start(context.setup.watched(&planner));
@@ -232,6 +240,14 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
             replan: Some(shared.replan(planner, shown.searches)),
             ..defaults
         };
+        let options = match in_daemon {
+            Some(daemon) => HostOptions {
+                connections: daemon.pool.clone(),
+                launcher: daemon.launcher.clone(),
+                ..options
+            },
+            None => options,
+        };
         let (spans, findings) = context.setup.start_spans();
         context.say_once(findings);
         let host = Arc::new(Host::start(plan, options));
@@ -261,7 +277,8 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                 () = remember(&host) => Ok(()),
                 () = owner::serve(socket.as_ref(), &owned) => Ok(()),
                 () = OwnerService::tell_waiting(&host, |it| owner::tell(context, it)) => Ok(()),
-                () = trim_when_idle(&host) => Ok(()),
+                // The daemon looks after its own memory.
+                () = trim_when_idle(&host), if in_daemon.is_none() => Ok(()),
                 _ = signals.next() => {
                     service.end();
                     Ok(())
@@ -337,14 +354,20 @@ async fn serve_pipe(
     owned: &OwnerService,
 ) -> Result<(), Report> {
     owned.listens("stdio", None);
-    if std::io::stdin().is_terminal() {
+    if context.output.stdin_is_terminal() {
         context.say(
             "talking MCP over stdin and stdout, as a client would start it; Ctrl-D ends it\n\
              hint: `toolway connect` writes it into a client's configuration, `--http 127.0.0.1:0` listens instead",
         );
     }
     let service: Arc<dyn Service> = Arc::clone(service) as _;
-    toolway_gateway::stdio::serve(service, &Peer::owner("stdio")).await?;
+    let peer = Peer::owner("stdio");
+    if context.daemon().is_some() {
+        let (input, output) = context.output.streams().pipe()?;
+        toolway_gateway::stdio::serve_on(service, &peer, input, output).await?;
+    } else {
+        toolway_gateway::stdio::serve(service, &peer).await?;
+    }
     Ok(())
 }
 

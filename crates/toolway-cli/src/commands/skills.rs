@@ -6,13 +6,13 @@
 use clap::Args;
 use toolway::rows::skill_row;
 use toolway::view::SkillFiles;
-use toolway::{Host, HostSnapshot, ListedSkill, Offering, SkillError};
+use toolway::{HostSnapshot, ListedSkill, Offering, SkillError};
 use toolway_rows::{SkillListing, SkillRow, SkillTextRow};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, ServerName, nearest};
 
 use super::offers::Servers;
-use crate::connect::{self, TypedCommand};
+use crate::connect::{self, CommandHost, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::first_line;
@@ -125,7 +125,7 @@ pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
 
 async fn list(
     context: &Context,
-    host: &Host,
+    host: &CommandHost<'_>,
     snapshot: &HostSnapshot,
     only: Option<&ServerName>,
     verify: bool,
@@ -157,7 +157,7 @@ async fn list(
     Ok(rows)
 }
 
-async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> SkillRow {
+async fn row(host: &CommandHost<'_>, skill: &ListedSkill, verify: bool) -> SkillRow {
     let is_listed = matches!(skill.files(), SkillFiles::Listed(_));
     // Without digests nothing can be verified, and nothing is read to find that out.
     let loaded = if skill.is_plain() {
@@ -190,7 +190,7 @@ pub(crate) fn show(context: &Context, args: &SkillArgs) -> Outcome {
 
 async fn print(
     context: &Context,
-    host: &Host,
+    host: &CommandHost<'_>,
     server: &ServerName,
     name: &str,
     args: &SkillArgs,

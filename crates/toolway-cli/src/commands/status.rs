@@ -78,7 +78,7 @@ fn row(gateway: AskedGateway<GatewayStatus>) -> GatewayRow {
 }
 
 fn show(context: &Context, status: &GatewayStatus) -> Result<(), Report> {
-    let output = context.output;
+    let output = &context.output;
     let lasting = age::since(&status.since).unwrap_or_default();
     output.result(&format!(
         "Gateway {}: toolway {}, running for {}, started in {}\n",

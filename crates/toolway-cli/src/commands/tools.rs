@@ -166,7 +166,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
             if let (true, Some(name)) = (args.accept_change, &only)
                 && let Ok(name) = ServerName::new(name)
             {
-                host.accept_instructions(&name).await?;
+                host.whole().accept_instructions(&name).await?;
             }
             Ok((host.snapshot(), None))
         },

@@ -378,12 +378,14 @@ fn unusable(file: &Path, error: ExportError) -> Report {
 /// A secret from stdin, or typed without being shown.
 fn ask(context: &Context, what: &str, question: &str) -> Result<Secret, Report> {
     let text = if context.output.stdin_is_terminal() {
-        let asking = elicit::hidden_line(question);
-        block_on(until_given_up(context.output, what, asking))?.unwrap_or_default()
+        let asking = elicit::hidden_line(&context.output, question);
+        block_on(until_given_up(context, what, asking))?.unwrap_or_default()
     } else {
         let mut text = String::new();
-        let read = io::stdin()
-            .lock()
+        let read = context
+            .output
+            .streams()
+            .reader()
             .take(LONGEST + 2)
             .read_to_string(&mut text);
         read.map_err(|error| Report::usage(format!("stdin cannot be read: {error}")))?;

@@ -3,7 +3,7 @@
 //! Owns the terminal's modes while a line is read, the keys that edit a line (as the terminal is set
 //! up), and echo. The terminal's line discipline would do the same, but cuts lines at 4095 bytes.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use rustix::event::Timespec;
 use rustix::io::Errno;
@@ -11,31 +11,37 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, SpecialCodes, Termios, tcgetattr, tcsetattr,
 };
 
-use super::{Line, MAX_LINE, poll_stdin, readable};
+use super::{Line, MAX_LINE, readable};
+use crate::streams::Streams;
 
 /// The terminal gives keys until this is dropped.
-pub(super) struct Keys {
+pub(super) struct Keys<'a> {
+    streams: &'a Streams,
     before: Option<Termios>,
     /// Whether it is for us to show what is typed.
     shows: bool,
 }
 
-impl Keys {
-    pub(super) fn start() -> Self {
-        let before = tcgetattr(io::stdin()).ok();
+impl<'a> Keys<'a> {
+    pub(super) fn start(streams: &'a Streams) -> Self {
+        let before = tcgetattr(streams.input()).ok();
         let mut shows = false;
         if let Some(mut modes) = before.clone() {
             // What we cannot show ourselves the terminal goes on to show.
-            shows = modes.local_modes.contains(LocalModes::ECHO) && io::stderr().is_terminal();
+            shows = modes.local_modes.contains(LocalModes::ECHO) && streams.errors().is_terminal();
             modes.local_modes.remove(LocalModes::ICANON);
             if shows {
                 modes.local_modes.remove(LocalModes::ECHO);
             }
             modes.special_codes[SpecialCodeIndex::VMIN] = 1;
             modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &modes);
+            let _ = tcsetattr(streams.input(), OptionalActions::Now, &modes);
         }
-        Self { before, shows }
+        Self {
+            streams,
+            before,
+            shows,
+        }
     }
 
     /// Reads until Enter. A byte at a time: what comes after it is the next reader's.
@@ -59,12 +65,12 @@ impl Keys {
         let mut byte = [0];
         loop {
             // The terminal may be shared: what was there may have been read by another.
-            if !poll_stdin(Some(&Timespec::default()))? {
+            if !self.streams.await_input(Some(&Timespec::default()))? {
                 self.show(typing);
-                readable().await?;
+                readable(self.streams).await?;
                 continue;
             }
-            match rustix::io::read(io::stdin(), &mut byte) {
+            match rustix::io::read(self.streams.input(), &mut byte) {
                 Ok(0) => return Ok(None),
                 Ok(_) => return Ok(Some(byte[0])),
                 Err(Errno::INTR | Errno::AGAIN) => {}
@@ -76,16 +82,16 @@ impl Keys {
     fn show(&self, typing: &mut Typing) {
         if self.shows {
             // That stderr is closed is no error.
-            let _ = io::stderr().write_all(&typing.shown);
+            let _ = self.streams.write_errors(&typing.shown);
         }
         typing.shown.clear();
     }
 }
 
-impl Drop for Keys {
+impl Drop for Keys<'_> {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+            let _ = tcsetattr(self.streams.input(), OptionalActions::Now, before);
         }
     }
 }

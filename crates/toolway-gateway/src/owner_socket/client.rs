@@ -162,6 +162,6 @@ fn unreadable(error: &serde_json::Error) -> OwnerCallError {
 }
 
 /// Whether a peer is the same user as this process.
-pub(super) fn is_own(peer: &UCred) -> bool {
+pub(crate) fn is_own(peer: &UCred) -> bool {
     peer.uid() == rustix::process::geteuid().as_raw()
 }

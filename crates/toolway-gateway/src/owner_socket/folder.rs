@@ -110,13 +110,17 @@ impl SocketFolder {
         Self { directory, path }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn directory(&self) -> &OwnedFd {
+        &self.directory
     }
 
     /// What a socket there is bound or connected by. By the open folder, where the system has such
     /// paths: they are short, and lead to the folder that was looked at whatever became of its path.
-    pub(super) fn address(&self, name: &str) -> Result<PathBuf, SocketFolderError> {
+    pub(crate) fn address(&self, name: &str) -> Result<PathBuf, SocketFolderError> {
         let descriptor = self.directory.as_fd().as_raw_fd();
         let open = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
         let address = if open.is_dir() {
@@ -140,7 +144,7 @@ impl SocketFolder {
     }
 
     /// Lets a socket be seen: ours alone, and under its name.
-    pub(super) fn publish(&self, unfinished: &str, name: &str) -> io::Result<()> {
+    pub(crate) fn publish(&self, unfinished: &str, name: &str) -> io::Result<()> {
         let mode = Mode::RUSR | Mode::WUSR;
         rustix::fs::chmodat(&self.directory, unfinished, mode, AtFlags::empty())?;
         rustix::fs::renameat(&self.directory, unfinished, &self.directory, name)?;
@@ -148,7 +152,7 @@ impl SocketFolder {
     }
 
     /// Takes a name away; that it is gone already is fine.
-    pub(super) fn remove(&self, name: &str) {
+    pub(crate) fn remove(&self, name: &str) {
         match rustix::fs::unlinkat(&self.directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => tracing::debug!(name, %error, "a socket could not be removed"),

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::gateways;
 use crate::prompt::TerminalPrompt;
 use crate::report::{Outcome, Report};
-use crate::signals::{Signals, stdout_closed};
+use crate::signals::stdout_closed;
 
 /// How often it is looked whether something changed.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Asks all that waits now.
 pub(super) fn ask_all(context: &Context) -> Outcome {
     connect::block_on(async {
-        let mut signals = Signals::listen();
+        let mut signals = context.signals();
         tokio::select! {
             asked = ask_waiting(context) => asked,
             _ = signals.next() => {
@@ -68,7 +68,7 @@ async fn ask_waiting(context: &Context) -> Outcome {
 /// Asks or shows what comes, until it is told to end.
 pub(super) fn watch(context: &Context, json: bool) -> Outcome {
     connect::block_on(async {
-        let mut signals = Signals::listen();
+        let mut signals = context.signals();
         tokio::select! {
             shown = watch_waiting(context, json) => shown,
             // To be told to end is how watching succeeds; a Ctrl-C is shown to the shell.
@@ -76,7 +76,7 @@ pub(super) fn watch(context: &Context, json: bool) -> Outcome {
                 context.output.leave_line();
                 Ok(Exit::Success)
             }
-            () = stdout_closed() => Ok(Exit::Success),
+            () = stdout_closed(context.output.streams()) => Ok(Exit::Success),
         }
     })
 }

@@ -3,14 +3,14 @@
 //! Owns the grammar `key=value`, `key:=json`, `key=@file`, `key:=@file` and the typing of plain
 //! values by the tool's schema; nested keys are `path.rs`. The host validates.
 
-use std::io::{self, Read as _};
+use std::io::Read as _;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
 use toolway_types::name::shell_word;
 
-use crate::output::Output;
+use crate::context::Context;
 use crate::report::Report;
 
 use super::path;
@@ -53,18 +53,22 @@ enum Typed {
 
 impl Words {
     /// Reads the words behind the tool's name and the `--args` flag.
-    pub(super) fn parse(words: &[String], args: Option<&str>) -> Result<Self, Report> {
+    pub(super) fn parse(
+        context: &Context,
+        words: &[String],
+        args: Option<&str>,
+    ) -> Result<Self, Report> {
         let mut base = match args {
             None => Base::Unsaid,
-            Some(text) => Base::Given(object(&source(text)?, "--args")?),
+            Some(text) => Base::Given(object(&source(context, text)?, "--args")?),
         };
         let mut pairs = Vec::new();
         for word in words {
             if word == "-" {
-                base = Base::Given(object(&read_stdin()?, "stdin")?);
+                base = Base::Given(object(&read_stdin(context)?, "stdin")?);
                 continue;
             }
-            pairs.push(pair(word)?);
+            pairs.push(pair(context, word)?);
         }
         Ok(Self { base, pairs })
     }
@@ -73,11 +77,11 @@ impl Words {
     pub(super) fn resolve(
         self,
         schema: &Value,
-        output: &Output,
+        context: &Context,
     ) -> Result<Map<String, Value>, Report> {
         let mut arguments = match self.base {
             Base::Given(object) => object,
-            Base::Unsaid if self.pairs.is_empty() => implicit_stdin(schema, output)?,
+            Base::Unsaid if self.pairs.is_empty() => implicit_stdin(schema, context)?,
             Base::Unsaid => Map::new(),
         };
         let mut seen: Vec<(&str, Vec<Step>)> = Vec::new();
@@ -111,7 +115,7 @@ impl Words {
     }
 }
 
-fn pair(word: &str) -> Result<Pair, Report> {
+fn pair(context: &Context, word: &str) -> Result<Pair, Report> {
     let shape = || {
         Report::usage(format!(
             "`{word}` is not an argument of the form `key=value`"
@@ -127,7 +131,7 @@ fn pair(word: &str) -> Result<Pair, Report> {
         return Err(shape());
     }
     let text = match value.strip_prefix('@') {
-        Some(path) => read_file(path)?,
+        Some(path) => read_file(context, path)?,
         None => value.to_owned(),
     };
     let value = if is_json {
@@ -173,11 +177,11 @@ fn typed<'a>(text: &str, schema: &Schema<'a>, kind: &Kind<'a>) -> Value {
     }
 }
 
-fn source(text: &str) -> Result<String, Report> {
+fn source(context: &Context, text: &str) -> Result<String, Report> {
     match text {
-        "-" => read_stdin(),
+        "-" => read_stdin(context),
         _ => match text.strip_prefix('@') {
-            Some(path) => read_file(path),
+            Some(path) => read_file(context, path),
             None => Ok(text.to_owned()),
         },
     }
@@ -190,28 +194,32 @@ fn object(text: &str, place: &str) -> Result<Map<String, Value>, Report> {
     })
 }
 
-fn read_file(path: &str) -> Result<String, Report> {
-    std::fs::read_to_string(path).map_err(|error| {
+fn read_file(context: &Context, path: &str) -> Result<String, Report> {
+    std::fs::read_to_string(context.path(path)).map_err(|error| {
         Report::usage(format!("cannot read `{path}`: {error}"))
             .hint("for a value that begins with `@`, use `key:='\"@…\"'`")
     })
 }
 
-fn read_stdin() -> Result<String, Report> {
+fn read_stdin(context: &Context) -> Result<String, Report> {
     let mut text = String::new();
-    io::stdin().read_to_string(&mut text)?;
+    context
+        .output
+        .streams()
+        .reader()
+        .read_to_string(&mut text)?;
     Ok(text)
 }
 
 /// No arguments were typed. Stdin is read only where the tool needs some: it may belong to a loop of
 /// the shell. A pipe that was left open must not make the call hang.
-fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>, Report> {
+fn implicit_stdin(schema: &Value, context: &Context) -> Result<Map<String, Value>, Report> {
     let all = Schema::new(schema).arguments();
     let is_enough = all.needed.is_empty() && all.choices.is_empty();
-    if is_enough || output.stdin_is_terminal() || !stdin_has_data() {
+    if is_enough || context.output.stdin_is_terminal() || !stdin_has_data(context) {
         return Ok(Map::new());
     }
-    let text = read_stdin()?;
+    let text = read_stdin(context)?;
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
@@ -228,8 +236,7 @@ fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>,
 }
 
 /// Whether there is something to read on stdin, or its end, within a moment.
-fn stdin_has_data() -> bool {
-    let stdin = io::stdin();
-    let mut wanted = [PollFd::new(&stdin, PollFlags::IN)];
-    poll(&mut wanted, Some(&PATIENCE)).is_ok_and(|ready| ready > 0)
+fn stdin_has_data(context: &Context) -> bool {
+    let streams = context.output.streams();
+    streams.await_input(Some(&PATIENCE)).unwrap_or_default()
 }

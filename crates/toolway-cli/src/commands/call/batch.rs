@@ -52,7 +52,7 @@ pub(super) fn run(
     consent: Consent,
     order: BatchOrder,
 ) -> Outcome {
-    let lines = read(file)?;
+    let lines = read(context, file)?;
     let plan = context.plan().clone();
     crate::context::require_flags_only(&plan)?;
     // Each line with its request, or with why there is none.
@@ -175,17 +175,21 @@ fn request(context: &Context, plan: &Plan, line: &Line) -> Result<(Wanted, ToolR
     Ok((wanted, ToolRequest::new(target, arguments)))
 }
 
-fn read(file: &str) -> Result<Vec<Line>, Report> {
+fn read(context: &Context, file: &str) -> Result<Vec<Line>, Report> {
     let unreadable = |error: io::Error| {
         Report::usage(format!("cannot read `{file}`: {error}"))
             .hint("name a file with a JSON object on each line, or `-` for stdin")
     };
     let mut text = String::new();
     let read = match file {
-        "-" => io::stdin().take(MAX_BYTES + 1).read_to_string(&mut text),
-        path => {
-            File::open(path).and_then(|opened| opened.take(MAX_BYTES + 1).read_to_string(&mut text))
-        }
+        "-" => context
+            .output
+            .streams()
+            .reader()
+            .take(MAX_BYTES + 1)
+            .read_to_string(&mut text),
+        path => File::open(context.path(path))
+            .and_then(|opened| opened.take(MAX_BYTES + 1).read_to_string(&mut text)),
     };
     read.map_err(unreadable)?;
     let too_much = |what: String| {

@@ -5,7 +5,6 @@
 
 use std::time::{Duration, Instant};
 
-use toolway::Host;
 use toolway::auth::{LoginHandle, LoginProblem};
 use toolway_auth::callback::LOGIN_TIMEOUT;
 use toolway_auth::login::LoginMethod;
@@ -13,6 +12,7 @@ use toolway_types::ServerName;
 use toolway_types::name::as_word;
 
 use crate::commands::login;
+use crate::connect::CommandHost;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Report;
@@ -49,13 +49,17 @@ impl Limit {
 }
 
 /// Waits until every login that was begun is over. The first that fails is the error.
-pub(super) async fn awaited(context: &Context, host: &Host, limit: Limit) -> Result<(), Report> {
+pub(super) async fn awaited(
+    context: &Context,
+    host: &CommandHost<'_>,
+    limit: Limit,
+) -> Result<(), Report> {
     let mut first = Ok(());
-    for (server, login) in host.unattended_logins() {
+    for (server, login) in host.whole().unattended_logins() {
         let ended = one(context, &server, login, limit).await;
         first = first.and(ended);
     }
-    if let Some(login) = host.unattended_account_login() {
+    if let Some(login) = host.whole().unattended_account_login() {
         say_waiting(context, "your account");
         let ended = match limit.within(login).await {
             Some(Ok(())) => {

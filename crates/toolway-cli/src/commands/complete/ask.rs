@@ -10,16 +10,14 @@ use std::time::Duration;
 use serde_json::Value;
 use toolway::catalog::{CatalogPrompt, CatalogTool};
 use toolway::template::UriTemplate;
-use toolway::{
-    Catalog, CompletionReference, Host, HostSnapshot, ListedSkill, Recalled, ToolTarget,
-};
+use toolway::{Catalog, CompletionReference, HostSnapshot, ListedSkill, Recalled, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::{ServerName, ToolKey};
 
 use super::{Unfinished, Wish, arguments_of, given};
 use crate::commands::prompt;
 use crate::connect::memory::{refresh, refresh_old};
-use crate::connect::{self, Wanted};
+use crate::connect::{self, CommandHost, Wanted};
 use crate::context::Context;
 use crate::report::Report;
 
@@ -112,7 +110,7 @@ fn live<T>(
     context: &Context,
     plan: &Plan,
     servers: Vec<ServerName>,
-    work: impl AsyncFnOnce(&Host) -> T,
+    work: impl AsyncFnOnce(&CommandHost<'_>) -> T,
 ) -> Option<T> {
     let wanted = Wanted::Some(servers);
     let asked = connect::with_host(context, plan.clone(), wanted, async |host| {
@@ -129,7 +127,7 @@ fn pending(snapshot: &HostSnapshot) -> Vec<ServerName> {
     pending.map(|server| server.name.clone()).collect()
 }
 
-async fn ask(host: &Host, line: &Unfinished) -> Option<Vec<String>> {
+async fn ask(host: &CommandHost<'_>, line: &Unfinished) -> Option<Vec<String>> {
     let server = &line.server;
     match found(&host.snapshot().catalog, line)? {
         Found::Words(words) => Some(words),

@@ -4,7 +4,6 @@
 //! connections again like lost ones. On a terminal the view is `toolway-tui`'s; elsewhere each change
 //! is a line (`event.rs`).
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
@@ -18,7 +17,7 @@ use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
-use crate::signals::{Signals, stdout_closed};
+use crate::signals::stdout_closed;
 
 /// Findings that wait to be said; more at a time are never new ones.
 const FINDINGS_LEN: usize = 64;
@@ -26,7 +25,7 @@ const FINDINGS_LEN: usize = 64;
 /// Runs the command.
 pub(super) fn run(context: &Context, json: bool) -> Outcome {
     connect::block_on(async {
-        let mut signals = Signals::listen();
+        let mut signals = context.signals();
         let planner = context.setup.planner();
         // Before the first plan, so that no change falls between the two.
         let files = ConfigWatch::start(context.setup.watched(&planner));
@@ -43,7 +42,7 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
             outcome = show(context, &host, findings, json) => outcome,
             () = files.follow(&host) => Ok(()),
             _ = signals.next() => Ok(()),
-            () = stdout_closed() => Ok(()),
+            () = stdout_closed(context.output.streams()) => Ok(()),
         };
         connect::end(host, &mut signals).await?;
         outcome.map(|()| Exit::Success)
@@ -73,13 +72,14 @@ async fn show(
             }
         };
         let rewraps = rewraps(context.environment());
+        let streams = context.output.streams();
         let screen = || TerminalSize {
             rewraps,
-            ..TerminalSize::of(io::stdout())
+            ..TerminalSize::of(context.output.streams().output())
         };
         let theme = connect::theme(context);
         tokio::select! {
-            shown = toolway_tui::watch(host.watch(), painted, io::stdout, screen, theme) => shown?,
+            shown = toolway_tui::watch(host.watch(), painted, || streams.output_writer(), screen, theme) => shown?,
             () = paint => {}
         }
         return Ok(());

@@ -2,7 +2,7 @@
 //!
 //! Owns what the user sees of it and what they type. What becomes of that is the library's.
 
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::{BufRead as _, BufReader};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
@@ -16,7 +16,8 @@ use crate::context::Context;
 use crate::elicit;
 use crate::output::Output;
 use crate::screen::{disguise, name};
-use crate::terminal::{Line, next_line};
+use crate::streams::Streams;
+use crate::terminal::Line;
 
 /// Shows a login on this terminal.
 pub(in crate::commands) struct AtTerminal {
@@ -29,7 +30,7 @@ pub(in crate::commands) struct AtTerminal {
 impl AtTerminal {
     pub(in crate::commands) fn new(context: &Context) -> Self {
         Self {
-            output: context.output,
+            output: context.output.clone(),
             browser: elicit::browser(context.environment()),
             lines: tokio::sync::Mutex::new(None),
             opened: AtomicBool::new(false),
@@ -59,14 +60,14 @@ impl LoginUi for AtTerminal {
 
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
-            if std::io::stdin().is_terminal() {
-                return match next_line().await {
+            if self.output.stdin_is_terminal() {
+                return match self.output.terminal().next_line().await {
                     Line::Typed(line) => line,
                     Line::End => std::future::pending().await,
                 };
             }
             let mut lines = self.lines.lock().await;
-            let lines = lines.get_or_insert_with(typed);
+            let lines = lines.get_or_insert_with(|| typed(self.output.streams()));
             match lines.recv().await {
                 Some(line) => line,
                 // Nothing more can be typed: the browser may still come back.
@@ -92,7 +93,7 @@ impl LoginUi for AtTerminal {
                 self.output.say(&format!("no browser was opened: {why}"));
             }
             LoginProgress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
-            LoginProgress::Slow(place) => say_slow(self.output, &place),
+            LoginProgress::Slow(place) => say_slow(&self.output, &place),
             LoginProgress::RegisteringAnew => self
                 .output
                 .say("the last login there had no answer: registering this program anew"),
@@ -107,7 +108,7 @@ impl LoginUi for AtTerminal {
 }
 
 /// Says who is being waited for: an address, of which nothing is cut, so that it can be asked.
-pub(in crate::commands) fn say_slow(output: Output, place: &str) {
+pub(in crate::commands) fn say_slow(output: &Output, place: &str) {
     output.say(&format!("waiting for {} to answer", spelled_out(place)));
 }
 
@@ -116,7 +117,7 @@ impl AtTerminal {
     /// seen from here.
     fn waiting(&self) -> String {
         let minutes = LOGIN_TIMEOUT.as_secs() / 60;
-        let can_paste = std::io::stdin().is_terminal();
+        let can_paste = self.output.stdin_is_terminal();
         if !self.opened.load(Ordering::Acquire) {
             return format!(
                 "(good for {minutes} minutes; if the page shows an error, press Ctrl-C and log in \
@@ -145,10 +146,11 @@ fn whose(page: &LoginPage<'_>) -> String {
 
 /// The lines of stdin, read by a thread that is not joined: Ctrl-C must end the program while it
 /// reads.
-fn typed() -> mpsc::UnboundedReceiver<String> {
+fn typed(streams: &Streams) -> mpsc::UnboundedReceiver<String> {
     let (sender, lines) = mpsc::unbounded_channel();
+    let input = BufReader::new(streams.reader());
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        for line in input.lines().map_while(Result::ok) {
             if sender.send(line).is_err() {
                 return;
             }

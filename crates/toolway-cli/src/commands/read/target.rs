@@ -6,6 +6,7 @@ use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted, several_nearest};
 
 use crate::commands::offers::pairs;
+use crate::context::Context;
 use crate::report::Report;
 
 /// How many near misses are named.
@@ -25,7 +26,11 @@ pub(super) struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Reads the words: one without `=` is the server, the others fill in the template.
-    pub(super) fn parse(uri: &'a str, words: &'a [String]) -> Result<Self, Report> {
+    pub(super) fn parse(
+        context: &Context,
+        uri: &'a str,
+        words: &'a [String],
+    ) -> Result<Self, Report> {
         // A URL with a query has a `=` too.
         let is_server = |word: &&String| !word.contains('=') || word.contains("://");
         let (servers, values): (Vec<&String>, Vec<&String>) = words.iter().partition(is_server);
@@ -36,7 +41,7 @@ impl<'a> Target<'a> {
             .hint("values of a template are written `key=value`"));
         }
         let values: Vec<String> = values.into_iter().cloned().collect();
-        let values = pairs(&values)?;
+        let values = pairs(context, &values)?;
         let server = servers.first().map(|server| server.as_str());
         if !uri.contains(['{', '}']) {
             if let Some(key) = values.keys().next() {

@@ -4,16 +4,15 @@
 //! has one order.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolway::{Catalog, CatalogTool, Host};
+use toolway::{Catalog, CatalogTool};
 use toolway_tui::NoticeFeed;
 use toolway_types::ServerName;
 
 use super::{ToolsArgs, cells, say_deferred};
-use crate::connect;
+use crate::connect::{self, CommandHost};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Outcome;
@@ -45,7 +44,7 @@ impl Early {
     }
 
     /// Waits for all servers, and prints the tools of those that were there soon enough.
-    pub(super) async fn while_settling(&mut self, context: &Context, host: &Host) {
+    pub(super) async fn while_settling(&mut self, context: &Context, host: &CommandHost<'_>) {
         if !self.is_wanted {
             return connect::settle(context, host).await;
         }
@@ -57,7 +56,7 @@ impl Early {
                     .then(|| self.rows(context, &snapshot.catalog))
                     .flatten()
             },
-            to: &mut io::stdout(),
+            to: &mut context.output.streams().output_writer(),
         };
         connect::settle_telling(context, host, Some(news)).await;
     }

@@ -1,0 +1,326 @@
+//! The hosts that the daemon keeps: one for each set of variables, flags and directory that commands
+//! are typed with.
+//!
+//! Owns finding the host of a command, that its plan is the files' of this moment, and how many hosts
+//! there are. Their connections are one pool's: what is equal in two of them is one process. A
+//! connection that nobody uses stays for a while, and so does its host.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+use toolway::launcher::Launcher;
+use toolway::watch::{ConfigChange, ConfigWatch};
+use toolway::{
+    Audit, Caller, CallerKind, ConnectionPool, Host, HostOptions, UserSetup, View, ViewSpec,
+};
+use toolway_config::{Environment, Flags, Plan, Planner};
+use toolway_gateway::hosted::RoutedQuestions;
+use toolway_types::ServerName;
+
+use crate::connect::CALLER;
+
+/// The most hosts; the one that was used longest ago goes first.
+const MOST: usize = 32;
+
+/// Variables that tell one shell, terminal or command from the next, and that no entry reads.
+const FLEETING: [&str; 7] = [
+    "_",
+    "SHLVL",
+    "OLDPWD",
+    "TRACEPARENT",
+    "TRACESTATE",
+    "BAGGAGE",
+    crate::daemon::VARIABLE,
+];
+
+/// All of them.
+pub(crate) struct Hosts {
+    pool: ConnectionPool,
+    launcher: Launcher,
+    kept: tokio::sync::Mutex<Vec<Arc<ProjectHost>>>,
+    /// How often one was asked for, to tell which was used longest ago.
+    asked: AtomicU64,
+    /// Where what hosts do besides is polled.
+    beside: mpsc::UnboundedSender<Beside>,
+}
+
+/// Something that goes on for as long as it is polled.
+pub(crate) type Beside = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What a command that runs in the daemon has of it.
+pub(crate) struct RunInDaemon {
+    /// The host for its variables, flags and directory.
+    pub(crate) project: Arc<ProjectHost>,
+    /// The connections of all hosts.
+    pub(crate) pool: ConnectionPool,
+    /// What starts servers.
+    pub(crate) launcher: Launcher,
+}
+
+/// What makes two commands use one host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct HostKey {
+    variables: BTreeMap<String, String>,
+    directory: PathBuf,
+    /// Found again for each: a directory becomes a project while the daemon runs.
+    project: PathBuf,
+    flags: Flags,
+}
+
+/// One host, and the plan that it follows.
+pub(crate) struct ProjectHost {
+    key: HostKey,
+    pub(crate) host: Arc<Host>,
+    pub(crate) audit: Option<Audit>,
+    planner: Arc<Planner>,
+    pool: ConnectionPool,
+    planned: tokio::sync::Mutex<Planned>,
+    used: AtomicU64,
+    /// Ends what follows its files.
+    _following: oneshot::Sender<()>,
+}
+
+struct Planned {
+    plan: Plan,
+    /// What the files were when the plan was made of them.
+    files: Vec<FileStamp>,
+}
+
+/// What tells two states of a file apart without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileStamp {
+    path: PathBuf,
+    found: Option<(u64, u64, u64, i64, i64)>,
+}
+
+impl Hosts {
+    /// Without a host yet. What is sent to `beside` is to be polled.
+    pub(crate) fn new(
+        pool: ConnectionPool,
+        launcher: Launcher,
+        beside: mpsc::UnboundedSender<Beside>,
+    ) -> Self {
+        Self {
+            pool,
+            launcher,
+            beside,
+            kept: tokio::sync::Mutex::default(),
+            asked: AtomicU64::new(0),
+        }
+    }
+
+    /// The connections.
+    pub(crate) fn pool(&self) -> &ConnectionPool {
+        &self.pool
+    }
+
+    /// What a command has that was typed with these.
+    pub(crate) async fn for_run(
+        &self,
+        variables: &BTreeMap<String, String>,
+        environment: &Environment,
+        flags: &Flags,
+    ) -> RunInDaemon {
+        let mut variables = variables.clone();
+        variables.retain(|name, _| !FLEETING.contains(&name.as_str()));
+        let key = HostKey {
+            variables,
+            directory: environment.cwd().to_owned(),
+            project: environment.project_root().to_owned(),
+            flags: flags.clone(),
+        };
+        let project = self.project(key, environment).await;
+        RunInDaemon {
+            project,
+            pool: self.pool.clone(),
+            launcher: self.launcher.clone(),
+        }
+    }
+
+    async fn project(&self, key: HostKey, environment: &Environment) -> Arc<ProjectHost> {
+        let mut kept = self.kept.lock().await;
+        let number = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(found) = kept.iter().find(|host| host.key == key) {
+            found.used.store(number, Ordering::Relaxed);
+            return Arc::clone(found);
+        }
+        let setup = UserSetup::new(environment.clone(), key.flags.clone());
+        let started = self.start(key, &setup);
+        started.used.store(number, Ordering::Relaxed);
+        let started = Arc::new(started);
+        kept.push(Arc::clone(&started));
+        let is_idle = |host: &&Arc<ProjectHost>| Arc::strong_count(host) == 1;
+        if kept.len() > MOST {
+            let oldest = kept.iter().filter(is_idle);
+            let oldest = oldest.min_by_key(|host| host.used.load(Ordering::Relaxed));
+            if let Some(oldest) = oldest.cloned() {
+                kept.retain(|host| !Arc::ptr_eq(host, &oldest));
+                // What it started must not outlive it: who keeps its servers' logs would be gone.
+                self.pool.end_unclaimed().await;
+                end(oldest).await;
+            }
+        }
+        started
+    }
+
+    /// Ends all of them, and every connection.
+    pub(crate) async fn end(&self) {
+        let hosts = std::mem::take(&mut *self.kept.lock().await);
+        self.pool.end_unclaimed().await;
+        futures_util::future::join_all(hosts.into_iter().map(end)).await;
+    }
+}
+
+async fn end(project: Arc<ProjectHost>) {
+    if let Some(project) = Arc::into_inner(project)
+        && let Some(host) = Arc::into_inner(project.host)
+    {
+        host.shutdown().await;
+    }
+}
+
+impl Hosts {
+    fn start(&self, key: HostKey, setup: &UserSetup) -> ProjectHost {
+        let pool = &self.pool;
+        let planner = setup.planner();
+        // Before the plan, so that no change falls between the two.
+        let watch = ConfigWatch::start(setup.watched(&planner));
+        let newest = Planned::of(&planner);
+        let (options, _) = setup.host_options();
+        let audit = options.audit.clone();
+        let options = HostOptions {
+            connections: pool.clone(),
+            launcher: self.launcher.clone(),
+            caller: Caller::new(CallerKind::Person, CALLER),
+            client_handler: Some(Arc::new(RoutedQuestions)),
+            owner_sees: asked_before_calls(&newest.plan),
+            ..options
+        };
+        let host = Arc::new(Host::start(newest.plan.clone(), options));
+        let (end, ended) = oneshot::channel();
+        // The daemon may be on its way out, and then nothing is followed.
+        let _ = self
+            .beside
+            .send(Box::pin(follow(watch, pool.clone(), ended)));
+        ProjectHost {
+            key,
+            host,
+            audit,
+            planner,
+            pool: pool.clone(),
+            planned: tokio::sync::Mutex::new(newest),
+            used: AtomicU64::new(0),
+            _following: end,
+        }
+    }
+}
+
+impl ProjectHost {
+    /// The plan of this moment, which the host goes by when this returns.
+    pub(crate) async fn plan(&self) -> Plan {
+        let mut planned = self.planned.lock().await;
+        let files = FileStamp::all(&self.planner);
+        if files != planned.files {
+            let fresh = Planned::of(&self.planner);
+            let changed = changed_servers(&planned.plan, &fresh.plan);
+            self.host.apply(fresh.plan.clone()).await;
+            self.pool
+                .end_unclaimed_of(|server| changed.contains(server))
+                .await;
+            *planned = fresh;
+        }
+        planned.plan.clone()
+    }
+
+    /// What a command sees of the host that needs these servers, or all of them.
+    pub(crate) async fn view(&self, plan: &Plan, servers: Option<Vec<ServerName>>) -> View {
+        let servers = servers.map(|mut servers| {
+            servers.extend(asked_before_calls(plan).servers.unwrap_or_default());
+            servers
+        });
+        let spec = ViewSpec {
+            servers,
+            ..ViewSpec::default()
+        };
+        self.host.view(spec).await
+    }
+}
+
+/// What other processes want of connections that nobody uses at the moment. Those that are used are
+/// followed by who uses them.
+async fn follow(mut watch: ConfigWatch, pool: ConnectionPool, mut ended: oneshot::Receiver<()>) {
+    loop {
+        let change = tokio::select! {
+            change = watch.next() => change,
+            _ = &mut ended => return,
+        };
+        match change {
+            Some(ConfigChange::Reconnect(server)) => {
+                pool.end_unclaimed_of(|name| *name == server).await;
+            }
+            // Found by each command that begins.
+            Some(ConfigChange::Files) => {}
+            None => return,
+        }
+    }
+}
+
+/// The servers that decide about calls: hooks, and what decides in mode `auto`.
+fn asked_before_calls(plan: &Plan) -> ViewSpec {
+    let classifier = plan.permissions.classifier().and_then(|it| it.server());
+    let names = plan.hooks.servers().chain(classifier);
+    ViewSpec {
+        servers: Some(
+            names
+                .filter_map(|name| ServerName::new(name).ok())
+                .collect(),
+        ),
+        ..ViewSpec::default()
+    }
+}
+
+/// The servers that are defined otherwise than before, or may not connect any more.
+fn changed_servers(before: &Plan, after: &Plan) -> Vec<ServerName> {
+    let after: BTreeMap<_, _> = after
+        .admitted()
+        .map(|(server, spec)| (&server.name, spec))
+        .collect();
+    before
+        .admitted()
+        .filter(|(server, spec)| after.get(&server.name) != Some(spec))
+        .map(|(server, _)| server.name.clone())
+        .collect()
+}
+
+impl Planned {
+    fn of(planner: &Arc<Planner>) -> Self {
+        // First, so that a change while the plan is made is found the next time.
+        let files = FileStamp::all(planner);
+        Self {
+            plan: planner.plan(),
+            files,
+        }
+    }
+}
+
+impl FileStamp {
+    fn all(planner: &Planner) -> Vec<Self> {
+        let stamp = |path: PathBuf| {
+            let found = std::fs::metadata(&path).ok();
+            let found = found.as_ref().map(stamp_of);
+            Self { path, found }
+        };
+        planner.watched_paths().into_iter().map(stamp).collect()
+    }
+}
+
+fn stamp_of(file: &Metadata) -> (u64, u64, u64, i64, i64) {
+    let (seconds, nanos) = (file.mtime(), file.mtime_nsec());
+    (file.dev(), file.ino(), file.size(), seconds, nanos)
+}

@@ -1,0 +1,367 @@
+//! The daemon's work: commands that other processes have it run.
+//!
+//! Owns the loop that takes them, one thread for each (commands wait for their runtime as they do in
+//! a process of their own), what passes between a command and who typed it, and the daemon's end:
+//! when it is told, when a newer build takes over, or when nobody was there for a while.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use serde_json::json;
+use tokio::net::UnixStream;
+use tokio::runtime::Handle;
+use tokio::signal::unix::SignalKind;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
+use toolway::journal::timestamp;
+use toolway::launcher::Launcher;
+use toolway::{ConnectionPool, memory};
+use toolway_config::Environment;
+use toolway_gateway::daemon_socket::{
+    AskedRun, DaemonRequest, DaemonSocket, Heard, Opening, Replies, RunEnd, RunRefusal, RunRequest,
+    WhyMoving, method,
+};
+use toolway_rows::{DaemonStatus, KeptServerRow, RunRow};
+use toolway_types::limits;
+
+use super::build::{Age, Build, namespaces};
+use super::hosts::{Beside, Hosts};
+use crate::args::{Cli, Command, with_dashes};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::signals::{SignalSource, Signals};
+use crate::streams::Streams;
+
+/// How long what runs may take to end once the daemon is told to.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
+
+/// A command whose process is gone has so long to end in an orderly way.
+const ORPHAN_ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// The daemon.
+pub(crate) struct Daemon {
+    hosts: Hosts,
+    build: Build,
+    namespaces: String,
+    since: SystemTime,
+    runs: Mutex<BTreeMap<u64, RunRow>>,
+    counter: AtomicU64,
+    /// No command is begun any more.
+    ending: watch::Sender<Option<WhyMoving>>,
+    /// Commands that run are to end as well.
+    ends_now: watch::Sender<bool>,
+    /// Something ended, or is to end.
+    changed: Notify,
+}
+
+impl Daemon {
+    /// Serves the socket until the daemon ends: when `signals` or somebody on the socket says so, when
+    /// a newer build asks, or when it was unused for `idle`.
+    pub(crate) async fn serve(
+        socket: DaemonSocket,
+        launcher: Launcher,
+        signals: &mut Signals,
+        idle: Duration,
+    ) {
+        let (beside, mut more) = mpsc::unbounded_channel();
+        let pool = ConnectionPool::keeping(limits::daemon::KEPT);
+        let daemon = Arc::new(Self {
+            hosts: Hosts::new(pool, launcher, beside),
+            build: Build::own(),
+            namespaces: namespaces(),
+            since: SystemTime::now(),
+            runs: Mutex::default(),
+            counter: AtomicU64::new(0),
+            ending: watch::Sender::new(None),
+            ends_now: watch::Sender::new(false),
+            changed: Notify::new(),
+        });
+        tracing::info!(pid = std::process::id(), "the daemon runs");
+        let mut socket = Some(socket);
+        let mut working: FuturesUnordered<Beside> = FuturesUnordered::new();
+        let mut rest = pin!(tokio::time::sleep(idle));
+        let mut ends_by = pin!(tokio::time::sleep(Duration::MAX / 4));
+        let mut trim = tokio::time::interval(TRIM_EVERY);
+        loop {
+            if daemon.is_ending() && socket.take().is_some() {
+                ends_by.as_mut().reset(Instant::now() + ENDS_WITHIN);
+            }
+            if daemon.is_ending() && daemon.running() == 0 {
+                break;
+            }
+            let accepted = async {
+                match &socket {
+                    Some(socket) => socket.accept().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                accepted = accepted => match accepted {
+                    Ok(stream) => {
+                        rest.as_mut().reset(Instant::now() + idle);
+                        working.push(Box::pin(Arc::clone(&daemon).open(stream)));
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "the socket takes no connection");
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                },
+                Some(()) = working.next() => {}
+                Some(more) = more.recv() => working.push(more),
+                () = daemon.changed.notified() => {
+                    rest.as_mut().reset(Instant::now() + idle);
+                }
+                () = &mut rest => {
+                    if daemon.running() == 0 && daemon.hosts.pool().is_empty() {
+                        tracing::info!("nobody was there for a while");
+                        daemon.end(WhyMoving::Stopped);
+                    }
+                    rest.as_mut().reset(Instant::now() + idle);
+                }
+                () = &mut ends_by => {
+                    tracing::warn!(runs = daemon.running(), "what still runs is ended");
+                    daemon.ends_now.send_replace(true);
+                    ends_by.as_mut().reset(Instant::now() + ENDS_WITHIN);
+                }
+                _ = signals.next() => {
+                    daemon.end(WhyMoving::Stopped);
+                    daemon.ends_now.send_replace(signals.heard() > 1);
+                }
+                _ = trim.tick() => if daemon.running() == 0 {
+                    memory::return_unused();
+                },
+            }
+        }
+        daemon.hosts.end().await;
+        tracing::info!("the daemon has ended");
+    }
+
+    fn is_ending(&self) -> bool {
+        self.ending.borrow().is_some()
+    }
+
+    fn end(&self, why: WhyMoving) {
+        self.ending.send_modify(|ending| {
+            ending.get_or_insert(why);
+        });
+        self.changed.notify_one();
+    }
+
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<u64, RunRow>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn running(&self) -> usize {
+        self.runs().len()
+    }
+
+    /// One connection, from what it asks to the end of that.
+    async fn open(self: Arc<Self>, stream: UnixStream) {
+        match Opening::read(stream).await {
+            Some(Opening::Run(asked)) => self.take(*asked).await,
+            Some(Opening::Other(other)) => {
+                let (request, replies) = *other;
+                self.answer(&request, replies).await;
+            }
+            None => {}
+        }
+    }
+
+    async fn answer(&self, request: &DaemonRequest, mut replies: Replies) {
+        match request.method.as_str() {
+            method::STATUS => replies.answer(&self.status()).await,
+            method::STOP => {
+                let now = request.params["now"].as_bool().unwrap_or_default();
+                tracing::info!(now, "told to stop");
+                replies.answer(&json!({ "runs": self.running() })).await;
+                self.end(WhyMoving::Stopped);
+                if now {
+                    self.ends_now.send_replace(true);
+                }
+                // Its end is what whoever asked waits for.
+                std::future::pending::<()>().await;
+            }
+            unknown => replies.refuse_method(unknown).await,
+        }
+    }
+
+    fn status(&self) -> DaemonStatus {
+        let mut servers: Vec<_> = self.hosts.pool().connections();
+        servers.sort_by(|one, other| one.server.cmp(&other.server));
+        let row = |entry: toolway::PoolEntry| KeptServerRow {
+            server: entry.server.to_string(),
+            users: entry.claims,
+        };
+        DaemonStatus {
+            pid: std::process::id(),
+            since: timestamp(self.since),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            memory: memory::resident(),
+            runs: self.runs().values().cloned().collect(),
+            servers: servers.into_iter().map(row).collect(),
+        }
+    }
+
+    /// Why a command is not run here.
+    fn refusal(&self, request: &RunRequest) -> Option<RunRefusal> {
+        if request.namespaces != self.namespaces {
+            return Some(RunRefusal::Elsewhere);
+        }
+        match self.build.beside(&request.build) {
+            Age::Same => {}
+            Age::Newer => return Some(RunRefusal::Newer),
+            Age::Older => {
+                tracing::info!("a newer build takes over");
+                self.end(WhyMoving::Replaced);
+                return Some(RunRefusal::Outdated);
+            }
+        }
+        if self.is_ending() {
+            return Some(RunRefusal::Ending);
+        }
+        (self.running() >= limits::daemon::RUNS).then_some(RunRefusal::Busy)
+    }
+
+    /// Runs a command, and tells its end.
+    async fn take(self: Arc<Self>, asked: AskedRun) {
+        let AskedRun {
+            request,
+            streams,
+            mut replies,
+        } = asked;
+        if let Some(refusal) = self.refusal(&request) {
+            replies.refuse(refusal).await;
+            return;
+        }
+        let words = std::iter::once("toolway").chain(request.words.iter().map(String::as_str));
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        let read = with_dashes(words).ok().and_then(|it| Cli::read(it).ok());
+        let Some((cli, errors)) = read.filter(|(cli, _)| cli.command.may_attach()) else {
+            replies.refuse(RunRefusal::NotHere).await;
+            return;
+        };
+        let Ok((heard, mut teller)) = replies.begin().await else {
+            return;
+        };
+        let goes_on = matches!(cli.command, Command::Serve(_));
+        let environment = Environment::new(
+            request.environment.clone(),
+            PathBuf::from(&request.directory),
+        );
+        let flags = cli.global.flags();
+        let (signals, passed_on) = watch::channel(Vec::new());
+        let Ok((owner, hold)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else {
+            return teller.tell(lost()).await;
+        };
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        self.runs().insert(
+            number,
+            RunRow {
+                command: cli.command.word().to_owned(),
+                directory: request.directory.clone(),
+                since: timestamp(SystemTime::now()),
+            },
+        );
+        let (daemon, handle) = (Arc::clone(&self), Handle::current());
+        let (end, mut ended) = tokio::sync::oneshot::channel();
+        let work = move || {
+            let _entered = handle.enter();
+            let run = || {
+                let shared = handle.block_on(async {
+                    let shared = daemon
+                        .hosts
+                        .for_run(&request.environment, &environment, &flags);
+                    let shared = shared.await;
+                    let plan = shared.project.plan().await;
+                    (shared, plan)
+                });
+                let mut context = Context::of_run(
+                    environment,
+                    flags,
+                    errors,
+                    Streams::given(streams, owner),
+                    SignalSource::passed_on(passed_on),
+                );
+                context.use_daemon(shared.0, shared.1);
+                let exit = crate::run_reporting(&mut context, cli.command);
+                RunEnd {
+                    exit: exit.code(),
+                    signal: context.ended_by(exit),
+                }
+            };
+            let done = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| lost());
+            // The loop may be gone with everything else.
+            let _ = end.send(done);
+        };
+        let thread = std::thread::Builder::new().name("run".to_owned());
+        if let Err(error) = thread.spawn(work) {
+            tracing::warn!(%error, "no thread for a command");
+        }
+        let mut passing_on = pin!(self.pass_on(heard, &signals, hold));
+        let mut ending = self.ending.subscribe();
+        let (mut is_alone, mut is_told) = (false, false);
+        let done = loop {
+            tokio::select! {
+                done = &mut ended => break done.unwrap_or_else(|_| lost()),
+                () = &mut passing_on, if !is_alone => is_alone = true,
+                why = async { ending.wait_for(Option::is_some).await.ok().and_then(|why| *why) }, if goes_on && !is_told => {
+                    let why = why.unwrap_or(WhyMoving::Stopped);
+                    teller.tell_moving(why).await;
+                    is_told = true;
+                }
+            }
+        };
+        self.runs().remove(&number);
+        self.changed.notify_one();
+        teller.tell(done).await;
+    }
+
+    /// Passes signals on until whoever typed the command is gone, which ends it too.
+    async fn pass_on(
+        &self,
+        mut heard: Heard,
+        signals: &watch::Sender<Vec<SignalKind>>,
+        hold: std::os::fd::OwnedFd,
+    ) {
+        let mut ends_now = self.ends_now.subscribe();
+        loop {
+            tokio::select! {
+                signal = heard.signal() => match signal {
+                    Some(signal) => signals.send_modify(|all| all.push(SignalKind::from_raw(signal))),
+                    None => break,
+                },
+                () = async { drop(ends_now.wait_for(|now| *now).await) } => {
+                    signals.send_modify(|all| all.push(SignalKind::terminate()));
+                    tokio::time::sleep(ORPHAN_ENDS_WITHIN).await;
+                    break;
+                }
+            }
+        }
+        // What reads and writes its streams stops waiting.
+        drop(hold);
+        signals.send_modify(|all| all.push(SignalKind::hangup()));
+        tokio::time::sleep(ORPHAN_ENDS_WITHIN).await;
+        signals.send_modify(|all| all.push(SignalKind::hangup()));
+    }
+}
+
+/// How often memory is looked after.
+const TRIM_EVERY: Duration = Duration::from_secs(20);
+
+/// How long to wait when no connection can be taken.
+const PAUSE: Duration = Duration::from_millis(100);
+
+fn lost() -> RunEnd {
+    RunEnd {
+        exit: Exit::Unexpected.code(),
+        signal: None,
+    }
+}

@@ -1,0 +1,291 @@
+//! The end of who has the daemon run a command: a process that waits, and nothing else.
+//!
+//! Owns handing over the streams, passing signals on, and telling apart what became of the command.
+//! Blocking, without a runtime: it has to begin and end in no time.
+
+use std::io::{self, BufRead as _, BufReader, IoSlice, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::listen::DaemonSocket;
+use super::message::{self, RunEnd, RunRefused, RunRequest, method};
+use crate::owner_socket::{SocketFolder, SocketFolderError};
+
+/// How long the daemon may take to say whether it runs a command.
+const BEGUN_WITHIN: Duration = Duration::from_secs(5);
+
+/// The longest answer.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct DaemonClient {
+    stream: BufReader<UnixStream>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// Its folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] SocketFolderError),
+    /// Another user listens there.
+    #[error("the daemon's socket is another user's (uid {uid})")]
+    Stranger {
+        /// Whose.
+        uid: u32,
+    },
+    /// The connection is of no use.
+    #[error("the daemon cannot be talked to: {0}")]
+    Io(#[from] io::Error),
+    /// It said something that is no answer.
+    #[error("the daemon's answer cannot be read: {0}")]
+    Unreadable(String),
+}
+
+/// What became of a command.
+#[derive(Debug)]
+pub enum RunOutcome {
+    /// It ended.
+    Ended(RunEnd),
+    /// It was not begun.
+    Refused(RunRefused),
+    /// The daemon was gone before it began.
+    NotBegun,
+    /// The daemon was gone while it ran: what it did is not known.
+    Lost,
+}
+
+/// Whether a command has begun.
+#[derive(Debug)]
+pub enum Beginning {
+    /// It runs.
+    Begun(DaemonClient),
+    /// It was not begun.
+    Refused(RunRefused),
+    /// The daemon was gone before it began.
+    NotBegun,
+}
+
+#[derive(Deserialize)]
+struct HeardMessage {
+    method: Option<String>,
+    result: Option<Value>,
+    error: Option<Value>,
+}
+
+impl DaemonClient {
+    /// Connects to the daemon in this folder; nothing where none listens.
+    pub fn connect(folder: &Path) -> Result<Option<Self>, AttachError> {
+        let Some(folder) = SocketFolder::open_if_there(folder)? else {
+            return Ok(None);
+        };
+        let stream = match UnixStream::connect(folder.address(&DaemonSocket::name())?) {
+            Ok(stream) => stream,
+            Err(error) if is_nobody(&error) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        refuse_strangers(&stream)?;
+        Ok(Some(Self {
+            stream: BufReader::new(stream),
+        }))
+    }
+
+    /// Asks one thing.
+    pub fn ask<Answer: DeserializeOwned>(
+        mut self,
+        name: &str,
+        params: &Value,
+        limit: Duration,
+    ) -> Result<Answer, AttachError> {
+        self.exchange(name, params, limit)
+    }
+
+    /// Asks one thing and waits for the daemon's end; false where that does not come in time.
+    pub fn ask_until_end<Answer: DeserializeOwned>(
+        mut self,
+        name: &str,
+        params: &Value,
+        limit: Duration,
+    ) -> Result<(Answer, bool), AttachError> {
+        let answer = self.exchange(name, params, limit)?;
+        let ended = matches!(self.next(), Ok(None));
+        Ok((answer, ended))
+    }
+
+    fn exchange<Answer: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        params: &Value,
+        limit: Duration,
+    ) -> Result<Answer, AttachError> {
+        let request = message::request(name, params).map_err(|error| unreadable(&error))?;
+        self.stream.get_ref().set_read_timeout(Some(limit))?;
+        self.stream.get_mut().write_all(&request)?;
+        let Some(heard) = self.next()? else {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        };
+        match (heard.result, heard.error) {
+            (Some(result), _) => serde_json::from_value(result).map_err(|error| unreadable(&error)),
+            (None, error) => {
+                let error = error.unwrap_or_default();
+                let words = error["message"].as_str().unwrap_or("it is empty");
+                Err(AttachError::Unreadable(words.to_owned()))
+            }
+        }
+    }
+
+    /// Has a command run on these streams, and waits for its end. `signals` is polled beside the
+    /// daemon: what it reads of them is passed on.
+    pub fn run(
+        self,
+        request: &RunRequest,
+        streams: [BorrowedFd<'_>; 3],
+        signals: &mut dyn SignalFeed,
+    ) -> Result<RunOutcome, AttachError> {
+        let mut running = match self.begin(request, streams)? {
+            Beginning::Begun(running) => running,
+            Beginning::Refused(refused) => return Ok(RunOutcome::Refused(refused)),
+            Beginning::NotBegun => return Ok(RunOutcome::NotBegun),
+        };
+        loop {
+            if running.stream.buffer().is_empty() {
+                let told = signals.wait(running.stream.get_ref())?;
+                for signal in told {
+                    // Whether it is gone shows where its end is read.
+                    let _ = running.stream.get_mut().write_all(&signal_note(signal));
+                }
+                if !signals.has_answer() {
+                    continue;
+                }
+            }
+            match running.next() {
+                Ok(Some(heard)) => {
+                    if let Some(result) = heard.result {
+                        let end =
+                            serde_json::from_value(result).map_err(|error| unreadable(&error))?;
+                        return Ok(RunOutcome::Ended(end));
+                    }
+                }
+                Ok(None) | Err(AttachError::Io(_)) => return Ok(RunOutcome::Lost),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Has a command begin on these streams.
+    pub fn begin(
+        mut self,
+        request: &RunRequest,
+        streams: [BorrowedFd<'_>; 3],
+    ) -> Result<Beginning, AttachError> {
+        let line = message::request(method::RUN, request).map_err(|error| unreadable(&error))?;
+        if send(self.stream.get_ref(), &line, &streams).is_err() {
+            return Ok(Beginning::NotBegun);
+        }
+        self.stream.get_ref().set_read_timeout(Some(BEGUN_WITHIN))?;
+        match self.next() {
+            Ok(Some(heard)) if heard.method.as_deref() == Some(method::BEGUN) => {}
+            Ok(Some(heard)) => {
+                let error = heard.error.unwrap_or_default();
+                let refused = serde_json::from_value(error).map_err(|error| unreadable(&error))?;
+                return Ok(Beginning::Refused(refused));
+            }
+            Ok(None) | Err(AttachError::Io(_)) => return Ok(Beginning::NotBegun),
+            Err(error) => return Err(error),
+        }
+        self.stream.get_ref().set_read_timeout(None)?;
+        Ok(Beginning::Begun(self))
+    }
+
+    /// The connection of a command that has begun, and what was read of it already.
+    pub fn into_parts(self) -> (UnixStream, Vec<u8>) {
+        let read = self.stream.buffer().to_vec();
+        (self.stream.into_inner(), read)
+    }
+
+    fn next(&mut self) -> Result<Option<HeardMessage>, AttachError> {
+        let mut line = Vec::new();
+        let mut bounded = (&mut self.stream).take(LONGEST);
+        if bounded.read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        serde_json::from_slice(&line)
+            .map(Some)
+            .map_err(|error| unreadable(&error))
+    }
+}
+
+/// Where the signals of this process come from.
+pub trait SignalFeed {
+    /// Waits until a signal comes or the daemon says something; gives the signals.
+    fn wait(&mut self, daemon: &UnixStream) -> io::Result<Vec<i32>>;
+
+    /// Whether the daemon had something to say when that ended.
+    fn has_answer(&self) -> bool;
+}
+
+/// Nothing is said to another user.
+#[cfg(target_os = "linux")]
+fn refuse_strangers(stream: &UnixStream) -> Result<(), AttachError> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).map_err(io::Error::from)?;
+    if peer.uid == rustix::process::geteuid() {
+        return Ok(());
+    }
+    let uid = peer.uid.as_raw();
+    Err(AttachError::Stranger { uid })
+}
+
+/// The folder was checked: nobody else can listen there.
+#[cfg(not(target_os = "linux"))]
+fn refuse_strangers(_: &UnixStream) -> Result<(), AttachError> {
+    Ok(())
+}
+
+/// Sends a line, its beginning together with the streams.
+fn send(stream: &UnixStream, line: &[u8], streams: &[BorrowedFd<'_>; 3]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(streams)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let sent = loop {
+        match sendmsg(
+            stream,
+            &[IoSlice::new(line)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        ) {
+            Ok(sent) => break sent,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    };
+    let mut stream = stream;
+    stream.write_all(&line[sent..])
+}
+
+fn is_nobody(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    )
+}
+
+/// A signal, as it is passed on.
+pub fn signal_note(signal: i32) -> Vec<u8> {
+    message::notification(method::SIGNAL, &json!({ "signal": signal }))
+}
+
+fn unreadable(error: &serde_json::Error) -> AttachError {
+    AttachError::Unreadable(error.to_string())
+}

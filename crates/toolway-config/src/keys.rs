@@ -23,6 +23,8 @@ pub(crate) enum ValueShape {
     Switch,
     /// A whole number of milliseconds, at least 1,000.
     Milliseconds,
+    /// A whole number of seconds, at least 1, or `never`.
+    Idle,
     /// The `oauth` object.
     Oauth,
     /// An object with these keys, exactly one of the second list among them.
@@ -47,6 +49,7 @@ impl ValueShape {
             ValueShape::TextMap => "an object with string values",
             ValueShape::Switch => "`true` or `false`",
             ValueShape::Milliseconds => "a whole number of milliseconds",
+            ValueShape::Idle => "a whole number of seconds, or `never`",
             ValueShape::Oauth | ValueShape::Object(..) | ValueShape::Tools => "an object",
             ValueShape::Port => "a port number from 1 to 65535",
             ValueShape::Scopes => "a string or an array of strings",
@@ -55,7 +58,7 @@ impl ValueShape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, ValueShape); 25] = [
+pub(crate) const ENTRY: [(&str, ValueShape); 26] = [
     ("type", ValueShape::Word),
     ("command", ValueShape::Text),
     ("args", ValueShape::Texts),
@@ -72,6 +75,7 @@ pub(crate) const ENTRY: [(&str, ValueShape); 25] = [
     ("protocol", ValueShape::Word),
     ("shield", ValueShape::Word),
     ("share", ValueShape::Word),
+    ("idle", ValueShape::Idle),
     ("disabled", ValueShape::Switch),
     ("enabled", ValueShape::Switch),
     ("alwaysLoad", ValueShape::Switch),
@@ -138,6 +142,9 @@ pub(crate) fn about(key: &str) -> &'static str {
         }
         "share" => {
             "Who shares one instance of it: `user`, `project` or `session` (each caller has its own)."
+        }
+        "idle" => {
+            "How long it may go unused before it rests, in seconds, where one Toolway serves many; `never` keeps it connected."
         }
         "disabled" => "`true` switches the server off.",
         "enabled" => "`false` switches the server off.",

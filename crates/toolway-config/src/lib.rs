@@ -22,6 +22,7 @@ mod file;
 mod http_syntax;
 mod ide;
 pub mod identity;
+mod idle;
 pub mod import;
 mod itself;
 mod json;
@@ -64,6 +65,7 @@ pub use entries::{
 pub use environment::Environment;
 pub use expansion::{is_harmless, references_of};
 pub use identity::IdentitySettings;
+pub use idle::ServerIdle;
 pub use itself::starts_toolway;
 pub use keys::entry_keys;
 pub use load::{ConnectorEntry, Flags, Layers, load, with_managed_variables};

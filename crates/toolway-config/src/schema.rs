@@ -8,6 +8,7 @@ use toolway_types::{ProtocolMode, ShareMode, ShieldMode, TransportKind};
 
 use crate::account;
 use crate::identity;
+use crate::idle::NEVER;
 use crate::keys::{ENTRY, OAUTH, TOOL, ValueShape, about};
 use crate::profile::{self, NameForm, ProfileMode, ResultForm};
 
@@ -237,6 +238,9 @@ fn shaped(shape: ValueShape, key: &str) -> Value {
             json!({"type": "object", "additionalProperties": {"type": "string"}})
         }
         (ValueShape::Switch, _) => json!({"type": "boolean"}),
+        (ValueShape::Idle, _) => {
+            json!({"oneOf": [{"type": "integer", "minimum": 1}, {"const": NEVER}]})
+        }
         (ValueShape::Milliseconds, _) => json!({"type": "integer", "minimum": 1000}),
         (ValueShape::Oauth, _) => json!({"$ref": "#/$defs/oauth"}),
         (ValueShape::Object(keys, ways), _) => {

@@ -73,7 +73,7 @@ pub enum HostChange {
     Call(Box<CallRow>),
 }
 
-/// Where a server stands. Absent values are null, never left out.
+/// Where a server stands. Absent values are null, where nothing else is said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StateRow {
@@ -81,6 +81,9 @@ pub struct StateRow {
     pub server: ServerName,
     /// `pending`, `connected`, `failed`, `needs-auth` or `disabled`.
     pub state: Word,
+    /// Whether it rests: it connects when it is needed; absent where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resting: bool,
     /// Which attempt is under way.
     pub attempt: Option<u32>,
     /// What went wrong, last time or for good.

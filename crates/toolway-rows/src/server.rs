@@ -27,6 +27,10 @@ pub struct ServerRow {
     pub transport: Option<Word>,
     /// `pending`, `connected`, `failed`, `needs-auth` or `disabled`.
     pub state: Word,
+    /// Whether it rests: it connects when it is needed, and is offered as it was until then; absent
+    /// where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resting: bool,
     /// Why it may not connect.
     pub reason: Option<String>,
     /// What went wrong.

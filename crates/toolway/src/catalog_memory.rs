@@ -20,7 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_files::private_file::open_own;
 use toolway_files::state_file;
-use toolway_types::{ServerSpec, limits};
+use toolway_types::{ServerName, ServerSpec, limits};
 use toolway_wire::view;
 use tracing::debug;
 
@@ -97,28 +97,41 @@ pub struct KnownLists {
     pub prompts: bool,
 }
 
+impl KnownLists {
+    /// Whether none is missing.
+    pub(crate) fn is_whole(self) -> bool {
+        self.tools && self.resources && self.prompts
+    }
+}
+
 impl CatalogMemory {
     /// In this folder, which need not exist.
     pub(crate) fn at(folder: PathBuf) -> Self {
         Self { folder }
     }
 
-    /// Keeps what the connected servers of a snapshot offer. A file that cannot be written costs
+    /// Keeps what the servers of a snapshot offer that are connected, or rest. A file that cannot be written costs
     /// only itself.
     pub(crate) fn keep(&self, snapshot: &HostSnapshot) {
         for connected in &snapshot.routes.connected {
-            let ConnectedServer {
-                name: server,
-                lists,
-                ..
-            } = &**connected;
-            let kept = match (&lists.label, record(lists)) {
-                (Some(label), Some(text)) => self.save(&label.key, text),
-                _ => continue,
-            };
-            if let Err(error) = kept {
-                debug!(%server, %error, "what it offers was not kept");
+            let ConnectedServer { name, lists, .. } = &**connected;
+            self.keep_lists(name, lists);
+        }
+        for (server, claimed) in snapshot.servers.iter().zip(&snapshot.claimed) {
+            if let Some(lists) = claimed.as_ref().and_then(|claimed| claimed.rested.as_ref()) {
+                self.keep_lists(&server.name, lists);
             }
+        }
+    }
+
+    /// Keeps what one server listed in this run; what was recalled is there already.
+    pub(crate) fn keep_lists(&self, server: &ServerName, lists: &ServerLists) {
+        let kept = match (&lists.label, record(lists)) {
+            (Some(label), Some(text)) => self.save(&label.key, text),
+            _ => return,
+        };
+        if let Err(error) = kept {
+            debug!(%server, %error, "what it offers was not kept");
         }
     }
 

@@ -107,6 +107,8 @@ pub(crate) struct ConnectionContext {
     pub connectors: Option<Connectors>,
     /// What servers offered when they were last connected, where that is offered meanwhile.
     pub remembered: Option<CatalogMemory>,
+    /// How long servers may go unused before they rest; for ever without it.
+    pub rest_after: Option<Duration>,
 }
 
 impl ConnectionContext {

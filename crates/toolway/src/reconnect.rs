@@ -4,6 +4,7 @@
 //! out.
 
 use tokio::sync::{mpsc, oneshot};
+use toolway_types::ServerName;
 
 use crate::event::UnknownServer;
 
@@ -56,6 +57,21 @@ impl ServerOrders {
             answer.await.ok();
         }
     }
+
+    /// Wakes these servers, all of them when none is named, as far as they rest; returns when that was
+    /// begun, or the supervisor is gone.
+    pub(crate) async fn wake(&self, servers: &[ServerName]) {
+        let (done, answer) = oneshot::channel();
+        let servers = servers.to_vec();
+        if self
+            .0
+            .send(ServerOrder::Wake { servers, done })
+            .await
+            .is_ok()
+        {
+            answer.await.ok();
+        }
+    }
 }
 
 impl WeakServerOrders {
@@ -75,6 +91,11 @@ pub(crate) enum ServerOrder {
     /// A call wants a server that failed.
     Revive {
         server: String,
+        done: oneshot::Sender<()>,
+    },
+    /// Somebody wants servers that may rest; all of them when none is named.
+    Wake {
+        servers: Vec<ServerName>,
         done: oneshot::Sender<()>,
     },
 }

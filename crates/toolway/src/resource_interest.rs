@@ -80,6 +80,11 @@ impl ResourceInterests {
         self.0.subscribe()
     }
 
+    /// Whether nobody follows any.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.borrow().is_empty()
+    }
+
     fn release(&self, uri: &str) {
         self.0.send_if_modified(|wishes| {
             let Some(wish) = wishes.get_mut(uri) else {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_config::{Hooks, Permissions, Plan, RunLimits};
-use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind};
+use toolway_types::{
+    ConnectionState, Origin, Scope, ServerFacts, ServerName, ToolKey, TransportKind,
+};
 
 use crate::call::questions::OpenQuestion;
 use crate::call::{CallError, CallFault, ServerLogs, ToolRequest, ToolTarget};
@@ -19,6 +21,11 @@ use crate::resource_interest::ResourceInterests;
 use crate::route::{GeneralLimits, Route, Routes, unavailable};
 use crate::server_source::ServerSource;
 use crate::server_source::definition::ServerIdentity;
+use crate::server_use::ServerUse;
+
+mod waking;
+
+pub(crate) use self::waking::ServerWaker;
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]
@@ -53,6 +60,8 @@ pub(crate) struct ClaimedServer {
     pub(crate) source: Arc<ServerSource>,
     /// Who listens to its log.
     pub(crate) logs: ServerLogs,
+    /// What it last listed, while it rests.
+    pub(crate) rested: Option<ServerLists>,
 }
 
 /// What the host knows of a connected server and nobody is shown.
@@ -62,6 +71,8 @@ pub(crate) struct ConnectedServer {
     pub(crate) route: Arc<dyn Route>,
     /// The digest of what it is defined as.
     pub(crate) definition: Arc<str>,
+    /// What counts its requests.
+    pub(crate) usage: Arc<ServerUse>,
     /// Which of its resources are followed.
     pub(crate) interests: Arc<ResourceInterests>,
     /// What it listed, as it was received.
@@ -154,13 +165,18 @@ impl HostSnapshot {
             return None;
         }
         let may_come = |server: &&ServerSnapshot| server.may_come();
+        // Where servers rest, every call comes by here: those that are connected are found at once.
+        let absent = |server: &ServerName| match self.connected(server) {
+            Some(_) => None,
+            None => self.server(server.as_str()).filter(may_come),
+        };
         match target {
-            ToolTarget::Key(key) => self.server(key.server.as_str()).filter(may_come),
+            ToolTarget::Key(key) => absent(&key.server),
             ToolTarget::Exposed(name) => {
                 if self.catalog.has_name(name) {
                     // It may be there from memory alone.
                     let tool = self.catalog.find(target).ok()?;
-                    return self.server(tool.key.server.as_str()).filter(may_come);
+                    return absent(&tool.key.server);
                 }
                 let servers = self.servers.iter().map(|server| &**server);
                 servers.filter(may_come).find(|server| {
@@ -218,7 +234,8 @@ impl HostSnapshot {
     }
 
     /// Whether no server is still connecting for the first time. One that was lost and is being
-    /// brought back does not count: it can take a while, and it was there.
+    /// brought back does not count: it can take a while, and it was there. Nor does one that rests:
+    /// nobody has asked for it.
     pub fn is_settled(&self) -> bool {
         !self
             .servers
@@ -247,6 +264,8 @@ pub(crate) struct SnapshotRoutes {
     pub(crate) servers: Vec<Arc<ServerSnapshot>>,
     /// The connected ones, by name.
     pub(crate) connected: Vec<Arc<ConnectedServer>>,
+    /// Wakes those that rest; none where nobody runs any.
+    pub(crate) waker: Option<ServerWaker>,
 }
 
 impl SnapshotRoutes {
@@ -318,21 +337,47 @@ pub struct ServerSnapshot {
     pub verdict_word: &'static str,
     /// Why the plan does not admit it.
     pub reason: Option<String>,
-    /// How much it offers, once connected.
+    /// How much it offers, once connected; as it was then, while it rests.
     pub counts: Option<Counts>,
     /// What is wrong with it without stopping it, one line each.
     pub warnings: Vec<String>,
+    /// What is known of it while it rests; nothing while it does not.
+    pub rest: Option<ServerRest>,
+}
+
+/// What is known of a server that rests: its state is `pending`, nothing is tried, and it connects
+/// when something is asked of it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ServerRest {
+    /// What it said of itself when it was last connected, where that was in this run.
+    pub facts: Option<Box<ServerFacts>>,
 }
 
 impl ServerSnapshot {
     /// Whether it is still connecting.
     pub fn is_pending(&self) -> bool {
-        matches!(self.state, ConnectionState::Pending { .. })
+        matches!(self.state, ConnectionState::Pending { .. }) && !self.is_resting()
     }
 
-    /// Whether it is not connected, but may be by waiting or trying.
+    /// Whether it rests: it is offered as it was when it was last connected, and connects when it is
+    /// needed. Its state is `pending` meanwhile, but nothing is on its way.
+    pub fn is_resting(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// What it said of itself: now that it is connected, or when it last was, while it rests.
+    pub fn facts(&self) -> Option<&ServerFacts> {
+        match (&self.state, &self.rest) {
+            (ConnectionState::Connected(facts), _) => Some(facts),
+            (_, Some(rest)) => rest.facts.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it is not connected, but may be by waiting, trying or asking.
     pub(crate) fn may_come(&self) -> bool {
-        self.is_pending() || matches!(self.state, ConnectionState::Failed(_))
+        let has_failed = matches!(self.state, ConnectionState::Failed(_));
+        self.is_pending() || self.is_resting() || has_failed
     }
 }
 

@@ -20,7 +20,6 @@ pub(crate) use self::apply::{ApplyPlan, PlanEffects};
 use crate::builtin::{Builtin, BuiltinTools, HostHandle};
 use crate::catalog::Catalog;
 use crate::catalog::deferral::Deferral;
-use crate::catalog_memory::CatalogMemory;
 use crate::connection::clock::{self, Clock};
 use crate::connection::{
     ConnectionClaim, ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool,
@@ -29,12 +28,14 @@ use crate::connection::{
 use crate::event::{self, HostEvent, LoginChange, UnknownServer};
 use crate::listing::ServerLists;
 use crate::reconnect::{ServerOrder, ServerOrders, Unless};
-use crate::snapshot::{CallSettings, HostSnapshot};
+use crate::snapshot::{CallSettings, HostSnapshot, ServerWaker};
 pub(crate) use crate::supervisor::managed_server::{ManagedServer, Roster, add_objects, roster};
+use crate::tasks::Task;
 
 mod apply;
 mod managed_server;
 pub(crate) mod recall;
+mod rest;
 
 /// How many reports may wait before connections are held back.
 const REPORTS_LEN: usize = 64;
@@ -50,6 +51,10 @@ pub(crate) struct Supervisor {
     pool: ConnectionPool,
     /// Connections that others took over from, on their way out.
     leaving: Vec<LeavingConnection>,
+    /// Lists of servers that rest, on their way to a file.
+    keeping: Vec<Task<()>>,
+    /// What wakes them.
+    waker: ServerWaker,
     settings: Arc<CallSettings>,
     context: Arc<ConnectionContext>,
     report_to: mpsc::Sender<ConnectionReport>,
@@ -89,9 +94,12 @@ impl Supervisor {
         let (orders_to, orders) = ServerOrders::queue(ORDERS_LEN);
         let (plans_to, plans) = mpsc::channel(ORDERS_LEN);
         let published: Arc<watch::Sender<Arc<HostSnapshot>>> = Arc::default();
-        let builtin_tools = BuiltinTools::new(HostHandle {
+        let waker = ServerWaker {
             snapshots: Arc::downgrade(&published),
             orders: orders_to.downgrade(),
+        };
+        let builtin_tools = BuiltinTools::new(HostHandle {
+            servers: waker.clone(),
             auth: context.auth.clone(),
             connectors: context.connectors.clone(),
             runner: Arc::clone(&context.hooks),
@@ -102,6 +110,8 @@ impl Supervisor {
             members: BTreeMap::new(),
             pool,
             leaving: Vec::new(),
+            keeping: Vec::new(),
+            waker,
             settings,
             context,
             report_to,
@@ -114,7 +124,7 @@ impl Supervisor {
             stop,
         };
         for (name, mut member) in members {
-            let standing = supervisor.claim(&mut member);
+            let standing = supervisor.enter(&mut member);
             supervisor.members.insert(name, member);
             supervisor.take_standing(standing);
         }
@@ -165,6 +175,7 @@ impl Supervisor {
                     if watch.get_or_insert_with(clock).slept() {
                         this.resume();
                     }
+                    this.look_for_rest();
                 }),
                 Some(order) = self.orders.recv() => self.contained(|this| this.carry_out(order)),
                 plan = self.plans.recv() => match plan {
@@ -221,6 +232,10 @@ impl Supervisor {
                 self.revive(&server);
                 let _ = done.send(());
             }
+            ServerOrder::Wake { servers, done } => {
+                self.wake(&servers);
+                let _ = done.send(());
+            }
         }
     }
 
@@ -233,7 +248,9 @@ impl Supervisor {
         let Some(member) = self.member(&server) else {
             return Err(UnknownServer(server));
         };
-        if member.claim.is_some() && !member.overtakes(unless) {
+        let is_meant = !member.overtakes(unless);
+        let has_claim = member.claim.is_some();
+        if is_meant && !self.wake_anew(&server) && has_claim {
             self.begin_anew(&server, RetryMode::AsFirst);
         }
         Ok(())
@@ -274,13 +291,16 @@ impl Supervisor {
             instance: Instance::Shared,
         };
         let origin = &member.shown.origin;
-        let (claim, standing) = self.pool.claim(key, origin, &self.context, &self.report_to);
+        let (context, logs) = (&self.context, member.rest.logs.clone());
+        let (claim, standing) = self.pool.claim(key, origin, context, &self.report_to, logs);
         if let (Some(_), Some(auth)) = (&standing, &self.context.auth) {
             auth.note_known(&claim.key().server, &claim.key().source);
         }
         member.epoch = standing.as_ref().map_or(claim.epoch(), |it| it.epoch);
+        member.rest.logs = claim.logs().clone();
         member.claim = Some(claim);
-        if standing.is_none() {
+        // One that rested offers what it last listed.
+        if standing.is_none() && !member.is_recalled {
             member.recall(self.context.remembered.as_ref());
         }
         standing
@@ -313,6 +333,7 @@ impl Supervisor {
                 let facts = connected.open_session.session.facts().clone();
                 member.set_state(ConnectionState::Connected(Box::new(facts)), &self.events);
                 member.stood = true;
+                member.rest.note_wanted();
                 member.slot.open(&connected.open_session);
                 member.open_session = Some(connected.open_session);
                 member.set_lists(connected.lists);
@@ -382,11 +403,12 @@ impl Supervisor {
             }
             snapshot.servers.push(shown);
             snapshot.claimed.push(member.claimed());
-            let connected = member.connected(&self.context);
+            let connected = member.connected(&self.context, &self.waker);
             snapshot.routes.connected.extend(connected);
             member.is_touched = false;
         }
         snapshot.routes.servers.clone_from(&snapshot.servers);
+        snapshot.routes.waker = Some(self.waker.clone());
         snapshot.catalog = catalog;
         self.published.send_replace(Arc::new(snapshot));
         for server in changed {
@@ -400,8 +422,21 @@ impl Supervisor {
 }
 
 impl ManagedServer {
-    /// The one place where a state is set.
+    /// Sets a state, and tells of it.
     fn set_state(&mut self, to: ConnectionState, events: &broadcast::Sender<HostEvent>) {
+        if matches!(to, ConnectionState::NeedsAuth { .. }) && self.shown.state != to {
+            event::tell(events, || HostEvent::LoginChanged {
+                server: self.shown.name.clone(),
+                login: LoginChange::Wanted,
+            });
+        }
+        if let Some(event) = self.change_state(to) {
+            let _ = events.send(event);
+        }
+    }
+
+    /// The one place where a state is set. Gives what is to be told of it.
+    fn change_state(&mut self, to: ConnectionState) -> Option<HostEvent> {
         let from = &self.shown.state;
         let legal = from.may_become(&to);
         debug_assert!(legal, "{from:?} cannot become {to:?}");
@@ -409,26 +444,20 @@ impl ManagedServer {
             tracing::error!(server = %self.shown.name, ?from, ?to, "an impossible change of state");
         }
         if *from == to {
-            return;
+            return None;
         }
         self.failed_at = matches!(to, ConnectionState::Failed(_)).then(Instant::now);
-        if matches!(to, ConnectionState::NeedsAuth { .. }) {
-            event::tell(events, || HostEvent::LoginChanged {
-                server: self.shown.name.clone(),
-                login: LoginChange::Wanted,
-            });
-        }
         match &to {
             ConnectionState::Pending { .. } => self.slot.hold(),
             ConnectionState::Connected(_) => self.trouble = None,
             down => self.slot.shut(down),
         }
         let from = std::mem::replace(&mut self.shown.state, to.clone());
-        let _ = events.send(HostEvent::StateChanged {
+        Some(HostEvent::StateChanged {
             server: self.shown.name.clone(),
             from: self.outward(from),
             to: self.outward(to),
-        });
+        })
     }
 
     /// Drops the session and everything that was learnt over it, together, so that nothing stale
@@ -442,19 +471,6 @@ impl ManagedServer {
         self.lists = lists;
         self.is_recalled = false;
         self.offered = None;
-    }
-
-    /// Has it offer what it did when it was last connected, until it is again.
-    fn recall(&mut self, memory: Option<&CatalogMemory>) {
-        let source = self.source.as_deref();
-        let kept = memory
-            .zip(source)
-            .and_then(|(memory, source)| memory.recall(source));
-        if let Some(kept) = kept {
-            self.set_lists(kept.lists);
-            self.is_recalled = true;
-            self.is_touched = true;
-        }
     }
 
     /// Orders a new connection from the task that runs; its older reports do not count any more.

@@ -13,6 +13,7 @@ use url::Url;
 use super::ENOUGH;
 use crate::expansion;
 use crate::http_syntax::{header_value, is_header_name, parse_url};
+use crate::idle::ServerIdle;
 use crate::json::{EntryMembers as _, ValueLines, kind_of};
 use crate::keys::{self, ValueShape};
 use crate::source::TextSource;
@@ -80,6 +81,7 @@ fn example(key: &str) -> String {
         "env" => "write e.g. `\"env\": {\"NAME\": \"value\"}`".to_owned(),
         "url" => "write e.g. `\"url\": \"https://example.com/mcp\"`".to_owned(),
         "headers" => "write e.g. `\"headers\": {\"Name\": \"value\"}`".to_owned(),
+        "idle" => "write seconds, e.g. `\"idle\": 600`, or `\"idle\": \"never\"`".to_owned(),
         "timeout" | "requestTimeout" => format!("write milliseconds, e.g. `\"{key}\": 60000`"),
         "alias" => "write e.g. `\"alias\": {\"a_long_tool_name\": \"short\"}`".to_owned(),
         "tools" => "write e.g. `\"tools\": {\"a_tool\": {\"description\": \"…\"}}`".to_owned(),
@@ -149,7 +151,7 @@ impl EntryChecker<'_> {
             (ValueShape::Text | ValueShape::Scopes, Value::String(text)) => self.text(key, text),
             (ValueShape::Word, Value::String(_))
             | (ValueShape::Switch, Value::Bool(_))
-            | (ValueShape::Milliseconds, _) => {}
+            | (ValueShape::Milliseconds | ValueShape::Idle, _) => {}
             (ValueShape::Texts | ValueShape::Scopes, Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     if is_plain(item) {
@@ -425,6 +427,7 @@ impl EntryChecker<'_> {
                 }
             }
         }
+        self.idle();
         let is_on = |key| self.definition.member(key) == Some(&Value::Bool(true));
         if is_on("alwaysLoad") && is_on("deferTools") {
             let message =
@@ -441,6 +444,25 @@ impl EntryChecker<'_> {
         self.word("share", "use `user`, `project` or `session`", |word| {
             ShareMode::parse(word).is_some()
         });
+    }
+
+    fn idle(&mut self) {
+        let Some(value) = self.definition.member("idle") else {
+            return;
+        };
+        if ServerIdle::read(value).is_some() {
+            return;
+        }
+        let found = match value {
+            Value::String(word) => format!("`{}`", keys::spelled_out(word)),
+            Value::Number(number) => number.to_string(),
+            other => kind_of(other).to_owned(),
+        };
+        let expected = ValueShape::Idle.expected();
+        let message = format!("`idle` must be {expected}, not {found}");
+        let hint = (value.as_f64() == Some(0.0))
+            .then(|| "for a server that never rests write `\"idle\": \"never\"`".to_owned());
+        self.error("idle", message, hint);
     }
 
     fn word(&mut self, key: &str, hint: &str, is_known: fn(&str) -> bool) {

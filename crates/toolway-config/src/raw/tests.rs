@@ -194,6 +194,35 @@ fn every_fault_of_an_entry_is_named_once() {
 }
 
 #[test]
+fn how_long_a_server_may_be_idle_is_seconds_or_never() {
+    let text = r#"{
+  "mcpServers": {
+    "minutes": {"command": "x", "idle": 600},
+    "always": {"command": "x", "idle": "never"},
+    "zero": {"command": "x", "idle": 0},
+    "fraction": {"command": "x", "idle": 0.5},
+    "less": {"command": "x", "idle": -1},
+    "word": {"command": "x", "idle": "10m"},
+    "switch": {"command": "x", "idle": false}
+  }
+}"#;
+    assert_snapshot!(shown(text, FileKind::User), @r#"
+    minutes (stdio) at f.json:3
+    always (stdio) at f.json:4
+    zero (stdio) at f.json:5
+      error f.json:5 `idle` must be a whole number of seconds, or `never`, not 0 | hint: for a server that never rests write `"idle": "never"`
+    fraction (stdio) at f.json:6
+      error f.json:6 `idle` must be a whole number of seconds, or `never`, not 0.5 | hint: write seconds, e.g. `"idle": 600`, or `"idle": "never"`
+    less (stdio) at f.json:7
+      error f.json:7 `idle` must be a whole number of seconds, or `never`, not -1 | hint: write seconds, e.g. `"idle": 600`, or `"idle": "never"`
+    word (stdio) at f.json:8
+      error f.json:8 `idle` must be a whole number of seconds, or `never`, not `10m` | hint: write seconds, e.g. `"idle": 600`, or `"idle": "never"`
+    switch (stdio) at f.json:9
+      error f.json:9 `idle` must be a whole number of seconds, or `never`, not a boolean | hint: write seconds, e.g. `"idle": 600`, or `"idle": "never"`
+    "#);
+}
+
+#[test]
 fn slips_inside_oauth_are_named_like_those_of_an_entry() {
     let text = "{\n  \"mcpServers\": {\n    \"a\": {\"type\": \"http\", \"url\": \"https://a.example\", \"oauth\": {\n      \"clientID\": \"x\",\n      \"client_id\": \"x\",\n      \"acount\": \"x\",\n      \"scopes\u{200B}\": \"x\",\n      \"xaa \": true,\n      \"x-mine\": 1\n    }}\n  }\n}";
     assert_snapshot!(shown(text, FileKind::User), @r#"

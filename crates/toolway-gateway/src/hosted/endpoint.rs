@@ -10,7 +10,7 @@ use toolway::catalog::{CatalogPrompt, CatalogTool};
 use toolway::config::{NameForm, Profile, ProfileMode, ResultForm};
 use toolway::types::{ConnectionState, Era, ServerFacts, ServerName, ToolKey};
 use toolway::view::skill;
-use toolway::{Catalog, Consent, HostSnapshot, ToolTarget, View};
+use toolway::{Catalog, Consent, HostSnapshot, ServerSnapshot, ToolTarget, View};
 
 use super::lists::ServedLists;
 use super::names;
@@ -229,8 +229,11 @@ impl ServedEndpoint {
                 let with_resources = connected(&lists.snapshot)
                     .filter(|(_, facts)| facts.capabilities["resources"].is_object())
                     .map(|(server, _)| server.clone());
-                // One that is on its way may have any.
-                let awaited = lists.snapshot.servers.iter().filter(|it| it.is_pending());
+                // One that is on its way may have any, and one that rests and was not asked yet.
+                let is_unknown = |it: &&Arc<ServerSnapshot>| {
+                    it.is_pending() || (it.is_resting() && it.facts().is_none())
+                };
+                let awaited = lists.snapshot.servers.iter().filter(is_unknown);
                 let awaited = awaited.map(|server| server.name.clone());
                 let servers: Vec<ServerName> = with_resources.chain(awaited).collect();
                 let catalog = &lists.snapshot.catalog;
@@ -254,16 +257,12 @@ impl ServedEndpoint {
     }
 }
 
-/// The servers that are connected, and what is known of them.
+/// The servers that are connected, or rest, and what is known of them.
 pub(super) fn connected(
     snapshot: &HostSnapshot,
 ) -> impl Iterator<Item = (&ServerName, &ServerFacts)> {
-    snapshot.servers.iter().filter_map(|server| {
-        let ConnectionState::Connected(facts) = &server.state else {
-            return None;
-        };
-        Some((&server.name, &**facts))
-    })
+    let servers = snapshot.servers.iter();
+    servers.filter_map(|server| Some((&server.name, server.facts()?)))
 }
 
 /// The failed server that an address names: it may be tried again, and the client hears what is
@@ -287,15 +286,12 @@ pub(super) fn has_skills(facts: &ServerFacts) -> bool {
     facts.capabilities["extensions"][skill::EXTENSION].is_object()
 }
 
-/// What is known of a server that is connected.
+/// What is known of a server that is connected, or rests.
 pub(super) fn facts<'a>(
     snapshot: &'a HostSnapshot,
     server: &ServerName,
 ) -> Option<&'a ServerFacts> {
-    match &snapshot.server(server.as_str())?.state {
-        ConnectionState::Connected(facts) => Some(facts),
-        _ => None,
-    }
+    snapshot.server(server.as_str())?.facts()
 }
 
 /// The era of a server; legacy where it is not connected.

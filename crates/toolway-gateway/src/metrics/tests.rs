@@ -326,6 +326,7 @@ fn servers_are_counted_by_the_state_of_their_connection() {
             reason: None,
             counts: None,
             warnings: Vec::new(),
+            rest: None,
         })
     };
     let off = || ConnectionState::Disabled {

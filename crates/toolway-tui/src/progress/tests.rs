@@ -123,6 +123,7 @@ pub(crate) fn server(name: &str, state: ConnectionState, tools: Option<usize>) -
             ..Counts::default()
         }),
         warnings: Vec::new(),
+        rest: None,
     }
 }
 

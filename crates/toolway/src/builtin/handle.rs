@@ -5,10 +5,9 @@
 //! tried again for a reader.
 
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use serde_json::{Map, json};
-use tokio::sync::watch;
 use toolway_types::{ConnectionState, ServerName, ToolKey};
 use toolway_wire::RawJson;
 use toolway_wire::era::method;
@@ -20,17 +19,14 @@ use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::HookRunner;
 use crate::dispatch::send::{self, PreparedRequest};
 use crate::offering::{Offering, PriorConsent};
-use crate::reconnect::WeakServerOrders;
 use crate::route::Route;
-use crate::snapshot::{HostSnapshot, ServerSnapshot};
+use crate::snapshot::{HostSnapshot, ServerSnapshot, ServerWaker};
 
 /// A look at the host.
 #[derive(Clone)]
 pub struct HostHandle {
-    /// Weak: a snapshot holds the tools that hold this.
-    pub(crate) snapshots: Weak<watch::Sender<Arc<HostSnapshot>>>,
-    /// Weak: the supervisor holds this, and ends when all senders are gone.
-    pub(crate) orders: WeakServerOrders,
+    /// Its servers. Weak: a snapshot holds the tools that hold this, and so does the supervisor.
+    pub(crate) servers: ServerWaker,
     /// What is known of logins.
     pub(crate) auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
@@ -54,13 +50,13 @@ impl HostHandle {
 
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        let snapshots = self.snapshots.upgrade();
+        let snapshots = self.servers.snapshots.upgrade();
         // A host that is gone has no servers.
         snapshots.map_or_else(Arc::default, |snapshots| Arc::clone(&snapshots.borrow()))
     }
 
-    /// Reads a resource, as its server answers. A server that is connecting is waited for, and one
-    /// that has failed is tried again first, as for a call. Where an error names a tool, it is
+    /// Reads a resource, as its server answers. A server that is connecting is waited for, one
+    /// that rests is woken, and one that has failed is tried again first, as for a call. Where an error names a tool, it is
     /// the URI.
     ///
     /// Rules and hooks see it as `ReadMcpResource` of that server. No user can be asked, so where
@@ -75,7 +71,7 @@ impl HostHandle {
             let server = snapshot.server(server.as_str());
             server.is_some_and(ServerSnapshot::is_pending)
         };
-        let snapshots = self.snapshots.upgrade();
+        let snapshots = self.servers.snapshots.upgrade();
         if let Some(mut snapshots) = snapshots.map(|snapshots| snapshots.subscribe()) {
             // An error means that the host is gone; then no snapshot has a route either.
             let _ = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
@@ -126,12 +122,18 @@ impl HostHandle {
         send::request(route, request, &options, general, caller).await
     }
 
-    /// Has a server tried again, if it has failed.
+    /// Has a server tried again, if it has failed, and wakes one that rests.
     async fn revive(&self, server: &ServerName) {
-        let failed = |shown: &ServerSnapshot| matches!(shown.state, ConnectionState::Failed(_));
-        if self.snapshot().server(server.as_str()).is_some_and(failed)
-            && let Some(orders) = self.orders.upgrade()
-        {
+        let snapshot = self.snapshot();
+        let Some(shown) = snapshot.server(server.as_str()) else {
+            return;
+        };
+        let Some(orders) = self.servers.orders.upgrade() else {
+            return;
+        };
+        if shown.is_resting() {
+            orders.wake(std::slice::from_ref(server)).await;
+        } else if matches!(shown.state, ConnectionState::Failed(_)) {
             orders.revive(server.as_str()).await;
         }
     }

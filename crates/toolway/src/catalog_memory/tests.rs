@@ -61,9 +61,10 @@ fn snapshot(source: &ServerSource, tools: Vec<view::Tool>) -> HostSnapshot {
     lists.tools.items = Arc::new(tools);
     let name = ServerName::new("server").expect("a name");
     let connected = ConnectedServer {
+        usage: Arc::default(),
         interests: Arc::default(),
         name,
-        route: route_through(&SessionSlot::new(), source, None, None, None),
+        route: route_through(&SessionSlot::new(), source, None, None, None, None),
         definition: "definition".into(),
         lists,
     };

@@ -19,7 +19,7 @@ use super::{
     ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool, ConnectionReport, Instance,
     RetryMode,
 };
-use crate::call::CallerSide;
+use crate::call::{CallerSide, ServerLogs};
 use crate::lock::lock;
 use crate::session::ServerHabits;
 use crate::tasks::{self, Task};
@@ -111,9 +111,13 @@ impl OwnInstances {
 
     fn start(&self, key: ConnectionKey, context: &Arc<ConnectionContext>) -> CallerInstance {
         let (reports, received) = mpsc::channel(REPORTS_LEN);
-        let (claim, standing) = self
-            .pool
-            .claim(key.clone(), &self.origin, context, &reports);
+        let (claim, standing) = self.pool.claim(
+            key.clone(),
+            &self.origin,
+            context,
+            &reports,
+            ServerLogs::default(),
+        );
         let claim = HeldClaim::new(claim);
         if !self.beside.add(&claim) {
             drop(claim.take());

@@ -14,7 +14,7 @@ mod kept;
 pub use self::kept::PoolEntry;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -33,6 +33,10 @@ use crate::resource_interest::ResourceInterests;
 use crate::server_source::ServerSource;
 use crate::session::ServerHabits;
 use crate::tasks::{self, Task};
+
+mod beside;
+
+pub(crate) use self::beside::{ClaimsBeside, HeldClaim};
 
 /// The connections of one or more hosts. Clones are the same pool: hosts that are given one share
 /// the servers that are equal in all of them.
@@ -116,19 +120,6 @@ pub(crate) struct ConnectionClaim {
     beside: Arc<ClaimsBeside>,
 }
 
-/// Claims of other instances of the same server, which end with this one.
-#[derive(Default)]
-pub(crate) struct ClaimsBeside(Mutex<ClaimList>);
-
-#[derive(Default)]
-struct ClaimList {
-    claims: Vec<Weak<HeldClaim>>,
-    has_ended: bool,
-}
-
-/// A claim that can be taken from whoever holds it.
-pub(crate) struct HeldClaim(Mutex<Option<ConnectionClaim>>);
-
 /// A connection that nobody claims any more, on its way out.
 pub(crate) struct LeavingConnection {
     stop: CancellationToken,
@@ -136,14 +127,15 @@ pub(crate) struct LeavingConnection {
 }
 
 impl ConnectionPool {
-    /// Claims the connection of this key, which starts now if nobody else has claimed it. Gives
-    /// what has been reported of it so far, too.
+    /// Claims the connection of this key, which starts now if nobody else has claimed it; then
+    /// these are who listens to its log. Gives what has been reported of it so far, too.
     pub(crate) fn claim(
         &self,
         key: ConnectionKey,
         origin: &Origin,
         context: &Arc<ConnectionContext>,
         reports: &mpsc::Sender<ConnectionReport>,
+        logs: ServerLogs,
     ) -> (ConnectionClaim, Option<ConnectionReport>) {
         let follower = self.next_number();
         let mut connections = lock(&self.0.connections);
@@ -151,7 +143,7 @@ impl ConnectionPool {
         let is_new = standing.is_none();
         let connection = standing.unwrap_or_else(|| {
             let caller = Arc::clone(&context.caller);
-            let connection = Arc::new(PooledConnection::new(key, caller, self.next_number()));
+            let connection = Arc::new(PooledConnection::new(key, caller, self.next_number(), logs));
             connections.push(Arc::clone(&connection));
             connection
         });
@@ -226,7 +218,7 @@ impl std::fmt::Debug for ConnectionPool {
 }
 
 impl PooledConnection {
-    fn new(key: ConnectionKey, caller: Arc<CallerSide>, number: u64) -> Self {
+    fn new(key: ConnectionKey, caller: Arc<CallerSide>, number: u64, logs: ServerLogs) -> Self {
         let orders = ConnectionOrders {
             epoch: number,
             ..ConnectionOrders::default()
@@ -238,7 +230,7 @@ impl PooledConnection {
             followers: Arc::default(),
             interests: Arc::default(),
             habits: Arc::default(),
-            logs: ServerLogs::default(),
+            logs,
             orders: watch::Sender::new(orders),
             retire: CancellationToken::new(),
             stop: CancellationToken::new(),
@@ -379,60 +371,6 @@ impl Drop for ConnectionClaim {
             connection.stop();
         }
         self.pool.see_off(left);
-    }
-}
-
-impl ClaimsBeside {
-    /// Has this claim end with the other; false where that has ended.
-    pub(super) fn add(&self, claim: &Arc<HeldClaim>) -> bool {
-        let mut list = lock(&self.0);
-        list.claims.retain(|claim| claim.strong_count() > 0);
-        if !list.has_ended {
-            list.claims.push(Arc::downgrade(claim));
-        }
-        !list.has_ended
-    }
-
-    /// Ends them without waiting for calls in flight.
-    pub(crate) fn stop(&self) {
-        self.end(LeavingConnection::stop);
-    }
-
-    fn end(&self, how: impl Fn(&LeavingConnection)) {
-        let claims = {
-            let mut list = lock(&self.0);
-            list.has_ended = true;
-            std::mem::take(&mut list.claims)
-        };
-        let held = claims.iter().filter_map(Weak::upgrade);
-        for claim in held.filter_map(|held| held.take()) {
-            let pool = claim.pool.clone();
-            let left = claim.release();
-            left.iter().for_each(&how);
-            pool.see_off(left);
-        }
-    }
-}
-
-impl HeldClaim {
-    pub(super) fn new(claim: ConnectionClaim) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Some(claim))))
-    }
-
-    /// Whether it was taken.
-    pub(super) fn is_over(&self) -> bool {
-        lock(&self.0).is_none()
-    }
-
-    /// Orders its connection to connect anew.
-    pub(super) fn reconnect(&self, tries: RetryMode) {
-        if let Some(claim) = &*lock(&self.0) {
-            claim.reconnect(tries);
-        }
-    }
-
-    pub(super) fn take(&self) -> Option<ConnectionClaim> {
-        lock(&self.0).take()
     }
 }
 

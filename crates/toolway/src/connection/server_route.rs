@@ -2,7 +2,8 @@
 //!
 //! Owns sending: a session that the server forgot is asked for anew, and the call that found out is
 //! sent once more. So is one that the server refused for want of scopes, after a login with more
-//! scopes. Nothing else is ever sent twice.
+//! scopes. Nothing else is ever sent twice. A way to a server that has gone to rest since wakes it, and
+//! has the request sent by the way that there is then: nothing of it was sent before.
 //! Does not own what outcomes say about the session (`open_session.rs`), nor which instance a caller
 //! needs (`instance.rs`).
 
@@ -11,12 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ConnectionState, Failure, Untrusted};
+use toolway_types::{ConnectionState, Era, Failure, ServerFacts, ServerName, Untrusted};
+use toolway_wire::view::task;
 
 use crate::auth::step_up::{Widened, Widener};
 use crate::call::NotWidened;
@@ -26,6 +29,8 @@ use crate::connection::session_slot::{SessionSlot, SlotState};
 use crate::error::{RequestError, RequestResult, is_short, wants_login};
 use crate::route::{RequestOptions, Route};
 use crate::server_source::{ConnectGroup, ServerSource};
+use crate::server_use::{ServerUse, UseInFlight};
+use crate::snapshot::ServerWaker;
 
 /// Longer than any program runs, and still a time that can be named.
 const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
@@ -38,8 +43,10 @@ pub(crate) fn route_through(
     widener: Option<Widener>,
     written: Option<Failure>,
     instances: Option<OwnInstances>,
+    served: Option<ServedUse>,
 ) -> Arc<dyn Route> {
     Arc::new(ServerRoute {
+        served,
         instances,
         widener,
         written,
@@ -55,7 +62,33 @@ pub(crate) fn route_through(
     })
 }
 
+/// Whether a request is let in, and what becomes of one that is not.
+pub(crate) struct ServedUse {
+    /// What counts the requests.
+    pub(crate) usage: Arc<ServerUse>,
+    /// Whether callers may follow tasks there.
+    pub(crate) makes_tasks: bool,
+    /// The server, and who wakes it.
+    pub(crate) server: ServerName,
+    pub(crate) waker: ServerWaker,
+}
+
+/// Whether a server says that calls may become tasks.
+pub(crate) fn makes_tasks(facts: &ServerFacts) -> bool {
+    let is_object = |capability: Option<&Value>| capability.is_some_and(Value::is_object);
+    let capabilities = &facts.capabilities;
+    match facts.era {
+        Era::Legacy => is_object(capabilities.get("tasks")),
+        Era::Modern => {
+            let extensions = capabilities.get("extensions");
+            is_object(extensions.and_then(|extensions| extensions.get(task::EXTENSION)))
+        }
+    }
+}
+
 struct ServerRoute {
+    /// Whether it lets requests in; always without.
+    served: Option<ServedUse>,
     /// For callers that do not share what is in the slot.
     instances: Option<OwnInstances>,
     widener: Option<Widener>,
@@ -102,6 +135,56 @@ impl ServerRoute {
             Ok(SlotState::Shut(state)) => Err(RequestError::Unavailable(state.clone())),
             Ok(SlotState::Waiting) | Err(_) => Err(RequestError::Closed(CloseReason::Asked)),
         }
+    }
+
+    /// Sends a request by the way that there is once the server is awake.
+    async fn request_awake(
+        served: &ServedUse,
+        method: &str,
+        params: Box<RawValue>,
+        mut options: RequestOptions<'_>,
+    ) -> RequestResult {
+        let began = Instant::now();
+        let awake = served.waker.wake_route(&served.server);
+        let route = tokio::time::timeout(options.timeout, awake).await;
+        let route = route.map_err(|_| RequestError::TimedOut)??;
+        options.timeout = options.timeout.saturating_sub(began.elapsed());
+        route.request(method, params, options).await
+    }
+
+    /// The same of a notification.
+    async fn notify_awake(
+        served: &ServedUse,
+        method: &str,
+        params: &RawValue,
+        mut options: RequestOptions<'_>,
+    ) -> Result<(), RequestError> {
+        let began = Instant::now();
+        let awake = served.waker.wake_route(&served.server);
+        let route = tokio::time::timeout(options.timeout, awake).await;
+        let route = route.map_err(|_| RequestError::TimedOut)??;
+        options.timeout = options.timeout.saturating_sub(began.elapsed());
+        route.notify(method, params, options).await
+    }
+
+    /// Lets a request in; an error with who wakes the server, once it rests.
+    fn enter_use(&self) -> Result<Option<UseInFlight<'_>>, &ServedUse> {
+        match &self.served {
+            Some(served) => served.usage.enter().map(Some).ok_or(served),
+            None => Ok(None),
+        }
+    }
+
+    /// Takes note of a task that the caller follows itself. The outcome goes through: one that is only
+    /// looked at would be carried along for the rest of the request.
+    fn noted(&self, request: &RoutedRequest<'_>, outcome: RequestResult) -> RequestResult {
+        if request.options.passed_on.tasks
+            && let Some(served) = self.served.as_ref().filter(|served| served.makes_tasks)
+        {
+            let (method, params) = (request.method, &request.params);
+            served.usage.note_task(method, params, &outcome);
+        }
+        outcome
     }
 
     /// The instance that this request must go to, if not to that of the slot.
@@ -260,7 +343,14 @@ impl Route for ServerRoute {
         params: Box<RawValue>,
         options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult> {
+        let in_flight = match self.enter_use() {
+            Ok(in_flight) => in_flight,
+            Err(served) => {
+                return Box::pin(Self::request_awake(served, method, params, options));
+            }
+        };
         Box::pin(async move {
+            let _in_flight = in_flight;
             let began = Instant::now();
             let deadline = began.checked_add(options.timeout);
             let is_task = AtomicBool::new(false);
@@ -281,6 +371,7 @@ impl Route for ServerRoute {
                 deadline: deadline.unwrap_or(began + FOR_EVER),
             };
             let outcome = self.request_in_session(&mut request).await;
+            let outcome = self.noted(&request, outcome);
             if let Some(instances) = &self.instances {
                 instances.note_end_of_request();
             }
@@ -300,7 +391,14 @@ impl Route for ServerRoute {
         params: &'a RawValue,
         options: RequestOptions<'a>,
     ) -> BoxFuture<'a, Result<(), RequestError>> {
+        let in_flight = match self.enter_use() {
+            Ok(in_flight) => in_flight,
+            Err(served) => {
+                return Box::pin(Self::notify_awake(served, method, params, options));
+            }
+        };
         Box::pin(async move {
+            let _in_flight = in_flight;
             let now = Instant::now();
             let deadline = now.checked_add(options.timeout).unwrap_or(now + FOR_EVER);
             let instance = self.instance_for(&options);
@@ -345,6 +443,7 @@ mod tests {
     #[test]
     fn a_request_fits_into_a_small_block() {
         let route = ServerRoute {
+            served: None,
             instances: None,
             widener: None,
             written: None,

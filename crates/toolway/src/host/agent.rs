@@ -55,6 +55,9 @@ impl Host {
     pub async fn agent(&self, caller: Caller, spec: AgentSpec) -> Result<Attached, AgentError> {
         let named = spec.view.servers.clone().unwrap_or_default();
         let view = self.view(spec.view).await;
+        if !spec.required.is_empty() {
+            view.wake(&spec.required).await;
+        }
         join_all(spec.required.iter().map(|name| view.ready(name.as_str()))).await;
         let obstacle = |name: &ServerName| Some((name.clone(), view.obstacle(name)?));
         let obstacles: Vec<_> = spec.required.iter().filter_map(obstacle).collect();

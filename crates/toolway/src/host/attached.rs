@@ -111,12 +111,16 @@ impl CallingParty {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
+        let name = &server.name;
         if matches!(server.state, ConnectionState::Failed(_)) {
-            self.view.orders().revive(server.name.as_str()).await;
+            self.view.orders().revive(name.as_str()).await;
+        }
+        if server.is_resting() {
+            self.view.wake(std::slice::from_ref(name)).await;
         }
         let general = || snapshot.general_limits().whole();
         let after = options.timeout.unwrap_or_else(general);
-        let ready = tokio::time::timeout(after, self.view.ready(server.name.as_str())).await;
+        let ready = tokio::time::timeout(after, self.view.ready(name.as_str())).await;
         ready.map_err(|_| {
             let (ToolTarget::Exposed(tool) | ToolTarget::Key(ToolKey { tool, .. })) = target;
             CallError::timed_out(&server.name, tool, after)
@@ -147,19 +151,27 @@ impl Attached {
         &self.party.view
     }
 
-    /// Waits until no server is still connecting for the first time.
+    /// Waits until no server is still connecting for the first time. Those that rest are not.
     pub async fn settled(&self) {
         self.party.view.settled().await;
     }
 
-    /// Waits until this server is not connecting any more. An unknown server is not.
+    /// Wakes these servers, all of them when none is named, as far as they rest; others are left as
+    /// they are. Returns when that was begun: [`Attached::ready`] and [`Attached::settled`] wait for
+    /// them then. Whatever is asked of a server that rests wakes it without this.
+    pub async fn wake(&self, servers: &[ServerName]) {
+        self.party.view.wake(servers).await;
+    }
+
+    /// Waits until this server is not connecting any more. An unknown server is not, nor is one that
+    /// rests.
     pub async fn ready(&self, server: &str) {
         self.party.view.ready(server).await;
     }
 
     /// Runs one call through all stages. A server that is connecting, also one that was
     /// lost and is being brought back, is waited for when the call names it, for as long as the
-    /// call may take. A server that failed more than half a minute ago is tried once more first.
+    /// call may take; one that rests is woken. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
     pub fn call(
         &self,
@@ -214,6 +226,23 @@ impl Attached {
     ) -> Result<(), CallError> {
         let waited = self.party.await_server(target, options, || ());
         waited.await.map(drop)
+    }
+
+    /// The snapshot of this moment, which has a way to this server, or why there is none. It was there
+    /// a moment ago, and may have gone to rest while a person was asked: then it is woken.
+    pub(crate) async fn snapshot_with(
+        &self,
+        server: &ServerName,
+        options: &CallOptions,
+    ) -> Result<Arc<HostSnapshot>, CallError> {
+        let mut snapshot = self.party.view.snapshot();
+        if snapshot.connected(server).is_none() {
+            let target = ToolTarget::Key(ToolKey::new(server.clone(), ""));
+            Box::pin(self.await_server(&target, options)).await?;
+            snapshot = self.party.view.snapshot();
+        }
+        snapshot.route(server)?;
+        Ok(snapshot)
     }
 
     /// Waits for the server that a name begins with (`mcp__<server>__…`), if it is on its way, as a

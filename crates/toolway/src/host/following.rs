@@ -174,10 +174,19 @@ impl Attached {
         let permitted = self.permit_offering(Offering::ReadResource, server, params, options);
         let permitted = permitted.await?;
         let uri = permitted.text("uri").unwrap_or(uri);
-        let snapshot = self.snapshot();
-        snapshot.route(server)?;
+        let mut snapshot = self.snapshot_with(server, options).await?;
+        let is_awake = |snapshot: &HostSnapshot| {
+            let connected = snapshot.connected(server);
+            connected.is_some_and(|connected| connected.usage.enter().is_some())
+        };
+        if !is_awake(&snapshot) {
+            self.wake(std::slice::from_ref(server)).await;
+            snapshot = self.snapshot_with(server, options).await?;
+        }
         let timeout = snapshot.general_limits().whole();
         let connected = snapshot.connected(server).ok_or(SubscribeError::Ended)?;
+        // It does not go to rest meanwhile; once it is asked, the subscription itself keeps it awake.
+        let _in_use = connected.usage.enter();
         let trace = options.trace.as_ref();
         let trace = trace.map(|trace| Arc::new(trace.context().clone()));
         let view = &self.party.view;

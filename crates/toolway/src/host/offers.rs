@@ -267,7 +267,7 @@ impl Attached {
             .into_iter()
             .find_map(|key| permitted.text(key));
         let key = ToolKey::new(server.clone(), named.unwrap_or(method));
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot_with(server, options).await?;
         let route = snapshot.route(server)?;
         let general = snapshot.general_limits();
         let caller = &self.party.side;
@@ -277,10 +277,10 @@ impl Attached {
 }
 
 impl Host {
-    /// Takes what a server says to models now as what it may say, and connects to it anew.
+    /// Takes what a server says to models now as what it may say, and connects to it anew. One that
+    /// rests is woken.
     pub async fn accept_instructions(&self, server: &ServerName) -> Result<(), CallError> {
-        let snapshot = self.snapshot();
-        snapshot.route(server)?;
+        let snapshot = self.snapshot_with(server, &self.usual_options()).await?;
         let shown = snapshot.server(server.as_str()).map(|shown| &shown.state);
         let Some(ConnectionState::Connected(facts)) = shown else {
             return Ok(());

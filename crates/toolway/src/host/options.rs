@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolway_auth::vault::Vault;
 use toolway_transport::Shield;
@@ -94,6 +95,12 @@ pub struct HostOptions {
     /// Whether a server that is on its way for the first time offers meanwhile what is kept of it
     /// there. A call of that waits for the server, and goes by what it offers then.
     pub offers_remembered: bool,
+    /// How long a server may go unused before it rests, where its entry does not say (`idle`); no
+    /// server ever rests without it. One whose offers are kept (`catalog_memory`) rests from the start,
+    /// and any other once it was connected and unused for this long: its connection ends, unless other
+    /// views or hosts hold it too, it offers what it last listed, and whatever is asked of it connects
+    /// it first. Servers on their way offer what is kept of them, as with `offers_remembered`.
+    pub rest_after: Option<Duration>,
     /// What logins need.
     pub auth: AuthOptions,
     /// How to have the account whose connectors are servers too; they come with plans, and stay
@@ -138,6 +145,7 @@ impl Default for HostOptions {
             era_memory: None,
             catalog_memory: None,
             offers_remembered: false,
+            rest_after: None,
             auth: AuthOptions::default(),
             connectors: None,
             journal: None,

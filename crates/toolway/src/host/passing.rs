@@ -276,7 +276,7 @@ impl Attached {
             )),
             Ok(_) => {
                 let key = ToolKey::new(server.clone(), method);
-                let snapshot = self.snapshot();
+                let snapshot = self.snapshot_with(server, options).await?;
                 let route = snapshot.route(server)?;
                 let general = snapshot.general_limits();
                 let params = written(&[], &carried);
@@ -334,7 +334,7 @@ impl Attached {
         let carried = send::of_this_hop(carried, PassedOn::of(options.continuations));
         let params = written(members, &carried);
         let params = params.map_err(|error| invalid(key.clone(), error.to_string()))?;
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot_with(&key.server, options).await?;
         let route = snapshot.route(&key.server)?;
         let general = snapshot.general_limits();
         let request = PreparedRequest {

@@ -173,8 +173,9 @@ impl SharedParts {
             auth: self.auth.clone(),
             connectors: self.account.connectors(),
             remembered: (options.catalog_memory.clone())
-                .filter(|_| options.offers_remembered)
+                .filter(|_| options.offers_remembered || options.rest_after.is_some())
                 .map(CatalogMemory::at),
+            rest_after: options.rest_after,
         }
     }
 

@@ -174,7 +174,14 @@ impl View {
         &self.0.orders
     }
 
-    /// Waits until this server is not connecting any more. An unknown server is not.
+    /// Wakes these servers, all of them when none is named, as far as they rest; others are left as
+    /// they are. Returns when that was begun: [`View::ready`] and [`View::settled`] wait for them then.
+    pub async fn wake(&self, servers: &[ServerName]) {
+        self.0.orders.wake(servers).await;
+    }
+
+    /// Waits until this server is not connecting any more. An unknown server is not, nor is one that
+    /// rests.
     pub async fn ready(&self, server: &str) {
         let pending = |snapshot: &Arc<HostSnapshot>| {
             let server = snapshot.server(server);
@@ -184,7 +191,7 @@ impl View {
         let _ = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
     }
 
-    /// Waits until no server is still connecting for the first time.
+    /// Waits until no server is still connecting for the first time. Those that rest are not.
     pub async fn settled(&self) {
         // An error means that the supervisor is gone, and then nothing connects any more.
         let _ = self

@@ -73,6 +73,9 @@ impl EventTeller {
                 };
                 let mut state = state_at(server, &to);
                 if matches!(to, ConnectionState::Pending { .. }) {
+                    if shown.is_resting() {
+                        state = shown.into();
+                    }
                     state.error = trouble(shown);
                 }
                 vec![self.state(state)]
@@ -161,6 +164,9 @@ impl From<&ServerSnapshot> for StateRow {
         let mut state = state_at(server.name.clone(), &server.state);
         if server.is_pending() {
             state.error = trouble(server);
+        } else if server.is_resting() {
+            // Nothing is tried.
+            (state.resting, state.attempt) = (true, None);
         }
         // A broken entry is a failure, as it is in the list.
         if server.verdict_word == "invalid" {
@@ -182,6 +188,7 @@ fn state_at(server: ServerName, state: &ConnectionState) -> StateRow {
     let mut shown = StateRow {
         server,
         state: state.as_str().into(),
+        resting: false,
         attempt: None,
         error: None,
         reason: None,

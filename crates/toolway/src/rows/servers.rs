@@ -33,6 +33,7 @@ pub fn planned_row(server: &PlannedServer) -> ServerRow {
         source: (&server.origin).into(),
         transport: transport(server),
         state: state.into(),
+        resting: false,
         reason,
         error,
         era: None,
@@ -52,6 +53,7 @@ pub fn planned_row(server: &PlannedServer) -> ServerRow {
 /// Adds what connecting found out.
 pub fn settle_row(row: &mut ServerRow, server: &ServerSnapshot) {
     row.state = server.state.as_str().into();
+    row.resting = server.is_resting();
     match &server.state {
         ConnectionState::Connected(facts) => {
             row.era = Some(facts.era);

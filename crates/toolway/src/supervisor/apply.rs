@@ -13,6 +13,7 @@ use toolway_types::ConnectionState;
 
 use super::{ManagedServer, Roster, Supervisor};
 use crate::account::AccountChange;
+use crate::call::ServerLogs;
 use crate::connection::{ConnectLimits, ConnectionReport};
 use crate::event::{Changes, HostEvent};
 use crate::server_source::ServerSource;
@@ -85,7 +86,7 @@ impl Supervisor {
             if new.source.is_some() {
                 changes.started.push(name.clone());
             }
-            standing.extend(self.claim(&mut new));
+            standing.extend(self.enter(&mut new));
             members.insert(name, new);
         }
         // Rules, limits and what entries say may all be others now.
@@ -98,6 +99,7 @@ impl Supervisor {
         for report in standing {
             self.take(report, &mut Vec::new());
         }
+        self.wake_restless(&mut recast);
         self.leaving.retain(|connection| !connection.is_gone());
         let Changes {
             started,
@@ -115,7 +117,11 @@ impl Supervisor {
 
     /// A connection to another definition takes over; calls in flight finish on the old one.
     fn replace(&mut self, old: &mut ManagedServer, new: ManagedServer) -> Option<ConnectionReport> {
+        // One that rests goes on resting where that is possible; one that does not is in use.
+        let may_rest = old.is_resting() || old.source.is_none();
         old.clear();
+        old.rest.end();
+        old.rest.logs = ServerLogs::default();
         if !matches!(old.shown.state, ConnectionState::Pending { attempt: 1 }) {
             old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
         }
@@ -133,12 +139,17 @@ impl Supervisor {
         old.source.clone_from(&new.source);
         old.definition = OnceLock::new();
         old.describe(new, &self.events);
-        self.claim(old)
+        if may_rest && !is_superseded {
+            self.enter(old)
+        } else {
+            self.claim(old)
+        }
     }
 
     /// Ends a server's connection for good.
     fn retire(&mut self, member: &mut ManagedServer, reason: &str) {
         member.clear();
+        member.rest.end();
         // It finishes what is in flight, watched until it has ended.
         if let Some(claim) = member.claim.take() {
             self.leaving.extend(claim.release());
@@ -163,6 +174,7 @@ impl ManagedServer {
             self.set_state(new.shown.state.clone(), events);
         }
         self.loading = new.loading;
+        self.rest.idle = new.rest.idle;
         self.address = new.address;
         self.curation = new.curation;
         self.no_prefix = new.no_prefix;

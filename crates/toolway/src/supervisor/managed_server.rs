@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use tokio::time::Instant;
-use toolway_config::{Curation, Plan, PlannedServer, ServerVerdict};
+use toolway_config::{Curation, Plan, PlannedServer, ServerIdle, ServerVerdict};
 use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
@@ -18,7 +18,7 @@ use crate::auth::{self, written};
 use crate::builtin::address;
 use crate::catalog::ServerView;
 use crate::connection::open_session::OpenSession;
-use crate::connection::server_route::route_through;
+use crate::connection::server_route::{ServedUse, makes_tasks, route_through};
 use crate::connection::session_slot::SessionSlot;
 use crate::connection::{ConnectionClaim, ConnectionContext, OwnInstances};
 use crate::listing::ServerLists;
@@ -27,11 +27,13 @@ use crate::pool::Loading;
 use crate::reconnect::Unless;
 use crate::server_source::definition::definition;
 use crate::server_source::{InProcessServer, ServerSource};
-use crate::snapshot::{ClaimedServer, ConnectedServer, Counts, ServerSnapshot};
+use crate::snapshot::{ClaimedServer, ConnectedServer, Counts, ServerSnapshot, ServerWaker};
 
 mod offered;
+mod rest;
 
 use self::offered::OfferedServer;
+use self::rest::MemberRest;
 
 /// One server, and what to connect to if it may connect.
 pub(crate) struct ManagedServer {
@@ -58,6 +60,8 @@ pub(crate) struct ManagedServer {
     pub(super) loading: Loading,
     /// Where it is, as its entry says, without secrets.
     pub(super) address: Option<String>,
+    /// Whether it rests, and what decides that.
+    pub(super) rest: MemberRest,
     /// What its entry changes about its tools.
     pub(super) curation: Arc<Curation>,
     /// Whether a server inside this program shows its tools by their own names.
@@ -142,6 +146,7 @@ impl ManagedServer {
             trouble: None,
             loading: Loading::Usual,
             address: None,
+            rest: MemberRest::new(None),
             curation: Arc::default(),
             no_prefix: false,
             definition: OnceLock::new(),
@@ -175,10 +180,12 @@ impl ManagedServer {
             reason,
             counts: None,
             warnings: Vec::new(),
+            rest: None,
         };
         let url = planned.definition.get("url").and_then(Value::as_str);
         Self {
             loading: Loading::of(&planned.definition),
+            rest: MemberRest::new(ServerIdle::of(&planned.definition)),
             address: url.map(address),
             curation: Arc::clone(&planned.curation),
             ..Self::new(shown, source)
@@ -220,6 +227,7 @@ impl ManagedServer {
             reason: blocked,
             counts: None,
             warnings: Vec::new(),
+            rest: None,
         };
         Self::new(shown, source)
     }
@@ -289,6 +297,7 @@ impl ManagedServer {
     fn describe_now(&self, view: &ServerView) -> ServerSnapshot {
         let mut shown = self.shown.clone();
         shown.state = self.outward(shown.state);
+        shown.rest = self.outward_rest();
         if self.open_session.is_none() {
             if shown.is_pending() {
                 shown.warnings.extend(self.trouble.clone());
@@ -308,9 +317,15 @@ impl ManagedServer {
 
     /// What it is a connection to, if it may connect.
     pub(super) fn claimed(&self) -> Option<ClaimedServer> {
+        let logs = match &self.claim {
+            Some(claim) => claim.logs(),
+            None if self.is_resting() => &self.rest.logs,
+            None => return None,
+        };
         Some(ClaimedServer {
             source: Arc::clone(self.source.as_ref()?),
-            logs: self.claim.as_ref()?.logs().clone(),
+            logs: logs.clone(),
+            rested: self.is_resting().then(|| self.lists.clone()),
         })
     }
 
@@ -318,15 +333,20 @@ impl ManagedServer {
     pub(super) fn connected(
         &mut self,
         context: &Arc<ConnectionContext>,
+        waker: &ServerWaker,
     ) -> Option<Arc<ConnectedServer>> {
         if self.is_touched {
-            self.last_connected = self.connect_to(context).map(Arc::new);
+            self.last_connected = self.connect_to(context, waker).map(Arc::new);
         }
         self.last_connected.clone()
     }
 
-    fn connect_to(&self, context: &Arc<ConnectionContext>) -> Option<ConnectedServer> {
-        self.open_session.as_ref()?;
+    fn connect_to(
+        &self,
+        context: &Arc<ConnectionContext>,
+        waker: &ServerWaker,
+    ) -> Option<ConnectedServer> {
+        let facts = self.open_session.as_ref()?.session.facts();
         let (name, source) = (&self.shown.name, self.source.as_ref()?);
         let refused = written::refused(source, &self.shown.origin);
         let digest = || definition(name, source).into();
@@ -348,8 +368,15 @@ impl ManagedServer {
                 context.widener(name, source),
                 refused,
                 Some(instances),
+                Some(ServedUse {
+                    usage: Arc::clone(self.rest.usage()),
+                    makes_tasks: makes_tasks(facts),
+                    server: name.clone(),
+                    waker: waker.clone(),
+                }),
             ),
             definition: Arc::clone(self.definition.get_or_init(digest)),
+            usage: Arc::clone(self.rest.usage()),
             interests: Arc::clone(claim.interests()),
             lists: self.lists.clone(),
         })

@@ -55,6 +55,7 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         auth: None,
         connectors: None,
         remembered: None,
+        rest_after: None,
     });
     let members = roster(&plan, &[], None);
     let (events, _) = broadcast::channel(64);

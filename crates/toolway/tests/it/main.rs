@@ -59,6 +59,7 @@ mod ranking;
 mod references;
 mod reload;
 mod renewing;
+mod resting;
 mod shared_line;
 mod signing_in;
 mod skills;

@@ -14,6 +14,7 @@ use crate::catalog::naming::tokens;
 use crate::catalog::{Catalog, ServerOffer};
 use crate::pool::*;
 use crate::reconnect::ServerOrders;
+use crate::snapshot::ServerWaker;
 
 fn offer(server: &str, loading: Loading, tools: &[Value]) -> ServerOffer {
     let list = to_raw_value(&json!({ "tools": tools })).unwrap();
@@ -52,8 +53,10 @@ fn catalog(
 ) -> Arc<Catalog> {
     let (orders, _) = ServerOrders::queue(1);
     let mut builtin_tools = BuiltinTools::new(HostHandle {
-        snapshots: Weak::new(),
-        orders: orders.downgrade(),
+        servers: ServerWaker {
+            snapshots: Weak::new(),
+            orders: orders.downgrade(),
+        },
         auth: None,
         connectors: None,
         runner: Arc::default(),

@@ -406,6 +406,15 @@ impl HookRunner {
             shown.is_some_and(ServerSnapshot::is_pending)
         };
         let mut snapshots = (*self.snapshots.get()?.upgrade()?).clone();
+        let waker = {
+            let snapshot = snapshots.borrow();
+            let resting = snapshot.server(server.as_str());
+            let resting = resting.filter(|shown| shown.is_resting());
+            resting.and_then(|_| snapshot.routes.waker.clone())
+        };
+        if let Some(waker) = waker {
+            return waker.wake(server).await;
+        }
         if !pending(&snapshots.borrow_and_update()) {
             return None;
         }

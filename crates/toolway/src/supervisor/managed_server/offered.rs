@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use toolway_config::{Boundaries, Curation, Permissions, PinPolicy};
+use toolway_types::TransportKind;
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, TransportKind};
 
 use super::ManagedServer;
 use crate::catalog::{EDITOR_TOOLS, ServerCatalog, ServerOffer};
@@ -101,7 +101,7 @@ impl ManagedServer {
             boundaries: permissions.boundaries().clone(),
             remarks: Vec::new(),
         };
-        if let ConnectionState::Connected(facts) = &self.shown.state {
+        if let Some(facts) = self.offering_facts() {
             let said = facts.instructions.as_ref();
             terms.instructions = said.map(|said| said.as_received().to_owned());
             let resources = facts.capabilities.get("resources");

@@ -1,10 +1,12 @@
 //! The floor of a one-shot call: start, spawn a server, shake hands, call once, end.
 //!
 //! `floor call` does that with itself as the server, `floor serve` is that server. It is the least
-//! that any host can do: no configuration, no JSON beyond the few lines here, one thread. It depends
-//! on nothing, so that `rustc` builds it in a second wherever it is measured.
+//! that any host can do: no configuration, no JSON beyond the few lines here, one thread. And the floor
+//! of a call that finds everything running: `floor ask SOCKET` starts, asks `floor listen SOCKET` once
+//! and ends. It depends on nothing, so that `rustc` builds it in a second wherever it is measured.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, ExitCode, Stdio};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"floor","version":"0"}}}"#;
@@ -19,6 +21,8 @@ fn main() -> ExitCode {
     let done = match std::env::args().nth(1).as_deref() {
         Some("serve") => serve(),
         Some("call") => call(),
+        Some("listen") => listen(),
+        Some("ask") => ask(),
         _ => return ExitCode::from(2),
     };
     match done {
@@ -50,6 +54,29 @@ fn call() -> io::Result<()> {
     drop(to);
     server.wait()?;
     Ok(())
+}
+
+/// Answers everybody who comes with one line.
+fn listen() -> io::Result<()> {
+    let socket = std::env::args().nth(2).ok_or(io::ErrorKind::InvalidInput)?;
+    let listener = UnixListener::bind(socket)?;
+    for stream in listener.incoming() {
+        let mut stream = BufReader::new(stream?);
+        let mut question = String::new();
+        stream.read_line(&mut question)?;
+        // Who hangs up early is not waited for.
+        let _ = stream.get_mut().write_all(format!("{ANSWER}\n").as_bytes());
+    }
+    Ok(())
+}
+
+fn ask() -> io::Result<()> {
+    let socket = std::env::args().nth(2).ok_or(io::ErrorKind::InvalidInput)?;
+    let mut stream = UnixStream::connect(socket)?;
+    stream.write_all(format!("{CALL}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    io::stdout().write_all(answer.as_bytes())
 }
 
 fn serve() -> io::Result<()> {

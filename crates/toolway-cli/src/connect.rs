@@ -73,7 +73,7 @@ pub(crate) fn with_host<T>(
     work: impl AsyncFnOnce(&CommandHost<'_>) -> Result<T, Report>,
 ) -> Result<T, Report> {
     run_host(context, plan, wanted, Interaction::default(), work, |_| {
-        Err(stopped())
+        Err(stopped(context))
     })
 }
 
@@ -114,7 +114,9 @@ pub(crate) fn with_user<T>(
         }
     };
     let interaction = Interaction::at_terminal(context);
-    run_host(context, plan, wanted, interaction, work, |_| Err(stopped()))
+    run_host(context, plan, wanted, interaction, work, |_| {
+        Err(stopped(context))
+    })
 }
 
 /// How long a request runs before `toolway reconnect` is listened for.
@@ -142,15 +144,18 @@ pub(crate) fn with_host_until<T>(
 }
 
 /// The user ended the command, and has seen what was there.
-pub(crate) fn stopped_showing() -> Report {
+pub(crate) fn stopped_showing(context: &Context) -> Report {
     Report {
         exit: Exit::Interrupted,
-        ..stopped()
+        ..stopped(context)
     }
 }
 
-fn stopped() -> Report {
-    interrupted("every server that was started has been stopped")
+fn stopped(context: &Context) -> Report {
+    interrupted(match context.daemon() {
+        None => "every server that was started has been stopped",
+        Some(_) => "servers stay with the daemon: `toolway daemon status`",
+    })
 }
 
 fn run_host<T>(

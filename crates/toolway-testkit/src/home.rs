@@ -216,7 +216,7 @@ fn daemon_use() -> std::ffi::OsString {
 impl Drop for TempHome {
     /// A daemon that was started here ends with its home.
     fn drop(&mut self) {
-        let folder = self.home.join(".local/state/toolway/daemon");
+        let folder = self.config_home().join("state/daemon");
         let files = fs::read_dir(folder).into_iter().flatten().flatten();
         let locks = files.filter(|file| file.path().extension().is_some_and(|it| it == "lock"));
         for lock in locks {

@@ -298,6 +298,7 @@ impl Supervisor {
         }
         member.epoch = standing.as_ref().map_or(claim.epoch(), |it| it.epoch);
         member.rest.logs = claim.logs().clone();
+        claim.note_idle(member.rest.idle);
         member.claim = Some(claim);
         // One that rested offers what it last listed.
         if standing.is_none() && !member.is_recalled {

@@ -5,7 +5,7 @@
 //! Owns the choice of candidates and targets. The one server that is started is the floor's.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -25,9 +25,12 @@ const COMPARISONS: &[(&str, &str, f64)] = &[
     ),
     ("toolway --version", "/bin/true", 3.0),
     (COLD_CALL, "floor one-shot", 4.0),
+    (WARM_CALL, ROUND_TRIP, 2.0),
 ];
 
 const COLD_CALL: &str = "toolway call, cold, one stdio server";
+const WARM_CALL: &str = "toolway call, warm daemon";
+const ROUND_TRIP: &str = "floor, one local round trip";
 
 pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Report> {
     let binary = workspace.build_binary(Profile::Release)?;
@@ -37,6 +40,13 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
     let floor = workspace.compile("bench/floor.rs", programs.path())?;
     let one = Home::with_server("floor", &floor, &["serve"])?;
     confirm_call(&one, &binary)?;
+    let socket = programs.path().join("socket");
+    let mut listening = one.enter(&floor);
+    let _listening = EndedWithThis(listening.arg("listen").arg(&socket).spawn()?);
+    let warm = Home::with_server("floor", &floor, &["serve"])?;
+    let daemon = RunningDaemon::start(&warm, &binary)?;
+    confirm_call(&warm, &binary)?;
+    daemon.confirm_kept()?;
     let with = |argument: &str| {
         let mut command = home.enter(&binary);
         command.arg(argument);
@@ -61,6 +71,12 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
             command
         }),
         candidate(COLD_CALL, call(&one, &binary)),
+        candidate(ROUND_TRIP, {
+            let mut command = one.enter(&floor);
+            command.arg("ask").arg(&socket);
+            command
+        }),
+        candidate(WARM_CALL, call(&warm, &binary)),
     ];
     println!(
         "\nmeasuring: {} candidates, {repetitions} repetitions",
@@ -94,7 +110,56 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
     })
 }
 
-/// One call of the only server, which is started for it: nothing is kept running.
+/// A process that ends with this.
+struct EndedWithThis(Child);
+
+impl Drop for EndedWithThis {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The daemon of one home, ended with this.
+struct RunningDaemon<'a> {
+    home: &'a Home,
+    binary: &'a Path,
+}
+
+impl<'a> RunningDaemon<'a> {
+    fn start(home: &'a Home, binary: &'a Path) -> Result<Self> {
+        let started = Self { home, binary };
+        started.say("start")?;
+        Ok(started)
+    }
+
+    fn say(&self, word: &str) -> Result<String> {
+        let mut command = self.home.enter(self.binary);
+        let output = command.args(["daemon", word]).output()?;
+        if !output.status.success() {
+            bail!("`toolway daemon {word}` fails");
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// A call that starts a server all the same would look slow for the wrong reason.
+    fn confirm_kept(&self) -> Result<()> {
+        if !self.say("status")?.contains("floor") {
+            bail!("the daemon does not keep the server that was called");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for RunningDaemon<'_> {
+    fn drop(&mut self) {
+        // Nothing more can be done about one that does not end.
+        let _ = self.say("stop");
+    }
+}
+
+/// One call of the only server, which is started for it unless a daemon keeps it.
 fn call(home: &Home, binary: &Path) -> Command {
     let mut command = home.enter(binary);
     command.args(["call", "floor", "echo"]);

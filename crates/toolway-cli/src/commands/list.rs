@@ -111,7 +111,13 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
                 let fresh = account::freshened(context, host, &plan).await;
                 Ok((fresh, host.snapshot(), None))
             },
-            |host| Ok((None, host.snapshot(), Some(connect::stopped_showing()))),
+            |host| {
+                Ok((
+                    None,
+                    host.snapshot(),
+                    Some(connect::stopped_showing(context)),
+                ))
+            },
         )?;
         if let Some(fresh) = fresh {
             rows = fresh.servers.iter().map(planned).collect();

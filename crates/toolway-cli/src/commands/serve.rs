@@ -22,6 +22,7 @@ use toolway::{Caller, CallerKind, ConfigWatch, Host, HostOptions, RetryFirst, me
 use toolway_config::{NameForm, Plan, Planner, ResultForm};
 use toolway_gateway::hosted::RoutedQuestions;
 use toolway_gateway::{HostService, HostServiceOptions, OwnerService, Peer, SealKeys, Service};
+use toolway_types::limits;
 
 use self::access::AccessArgs;
 use self::shown::{Shown, ShownFlags};
@@ -244,6 +245,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
             Some(daemon) => HostOptions {
                 connections: daemon.pool.clone(),
                 launcher: daemon.launcher.clone(),
+                rest_after: Some(limits::daemon::KEPT),
                 ..options
             },
             None => options,

@@ -170,7 +170,7 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
             }
             Ok((host.snapshot(), None))
         },
-        |host| Ok((host.snapshot(), Some(connect::stopped_showing()))),
+        |host| Ok((host.snapshot(), Some(connect::stopped_showing(context)))),
     )?;
     if let (Some(_), Some(stopped)) = (&only, stopped.as_ref()) {
         return Err(stopped.clone());

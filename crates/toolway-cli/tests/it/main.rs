@@ -26,6 +26,7 @@ mod classifier;
 mod completions;
 mod connect;
 mod curation;
+mod daemon;
 mod daily;
 mod demo;
 mod doctor;

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_config::ServerIdle;
 use toolway_types::{Origin, ServerName};
 use tracing::info_span;
 
@@ -98,6 +99,8 @@ struct PooledConnection {
     unclaimed: AtomicU64,
     /// What ends it when the last of these times was long enough.
     keeping: Mutex<Option<Task<()>>>,
+    /// What its entry says of that.
+    idle: Mutex<Option<ServerIdle>>,
 }
 
 /// Who hears of a connection, and what they would have heard by now.
@@ -118,6 +121,17 @@ pub(crate) struct ConnectionClaim {
     connection: Arc<PooledConnection>,
     follower: u64,
     beside: Arc<ClaimsBeside>,
+}
+
+/// What becomes of a connection with its last claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterClaims {
+    /// It stays for a while, where the pool keeps connections.
+    Kept,
+    /// It ends.
+    Ended,
+    /// It is not found any more, whoever else claims it.
+    Superseded,
 }
 
 /// A connection that nobody claims any more, on its way out.
@@ -237,6 +251,7 @@ impl PooledConnection {
             task: Mutex::default(),
             unclaimed: AtomicU64::new(0),
             keeping: Mutex::default(),
+            idle: Mutex::default(),
         }
     }
 
@@ -335,20 +350,31 @@ impl ConnectionClaim {
 
     /// Lets go of it. The last one to do so gets its task, to wait for calls in flight and its end.
     pub(crate) fn release(self) -> Option<LeavingConnection> {
-        self.let_go(false)
+        self.let_go(AfterClaims::Kept)
+    }
+
+    /// The same of what is not to be kept for others: it was unused for long enough.
+    pub(crate) fn release_unused(self) -> Option<LeavingConnection> {
+        self.let_go(AfterClaims::Ended)
+    }
+
+    /// How long it may be kept when nobody claims it, where its entry says so.
+    pub(crate) fn note_idle(&self, idle: Option<ServerIdle>) {
+        *lock(&self.connection.idle) = idle;
     }
 
     /// The same, and whoever claims an equal one from now on gets another connection.
     pub(crate) fn supersede(self) -> Option<LeavingConnection> {
-        self.let_go(true)
+        self.let_go(AfterClaims::Superseded)
     }
 
-    fn let_go(&self, is_superseded: bool) -> Option<LeavingConnection> {
+    fn let_go(&self, after: AfterClaims) -> Option<LeavingConnection> {
         self.beside.end(|_| ());
         let task = {
             let mut connections = lock(&self.pool.0.connections);
             let is_last = self.connection.followers.remove(self.follower);
-            if is_last && !is_superseded && self.pool.keep(&self.connection) {
+            let is_superseded = after == AfterClaims::Superseded;
+            if is_last && after == AfterClaims::Kept && self.pool.keep(&self.connection) {
                 return None;
             }
             if is_last || is_superseded {
@@ -366,7 +392,7 @@ impl ConnectionClaim {
 
 impl Drop for ConnectionClaim {
     fn drop(&mut self) {
-        let left = self.let_go(false);
+        let left = self.let_go(AfterClaims::Kept);
         if let Some(connection) = &left {
             connection.stop();
         }

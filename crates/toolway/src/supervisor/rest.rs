@@ -52,7 +52,10 @@ impl Supervisor {
             member.lie_down();
             let pending = ConnectionState::Pending { attempt: 1 };
             news.extend(member.change_state(pending));
-            let left = member.claim.take().and_then(ConnectionClaim::release);
+            let left = member
+                .claim
+                .take()
+                .and_then(ConnectionClaim::release_unused);
             self.leaving.extend(left);
             let memory = self.context.remembered.clone();
             self.keeping.extend(memory.map(|memory| {

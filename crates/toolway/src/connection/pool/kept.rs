@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use toolway_config::ServerIdle;
 use toolway_types::ServerName;
 
 use super::{
@@ -68,8 +69,13 @@ impl ConnectionPool {
 
     /// Keeps a connection that nobody claims any more, if it is worth that.
     pub(super) fn keep(&self, connection: &Arc<PooledConnection>) -> bool {
-        let Some(keeps_for) = self.0.keeps_for.filter(|_| connection.followers.stands()) else {
+        let Some(usual) = self.0.keeps_for.filter(|_| connection.followers.stands()) else {
             return false;
+        };
+        let keeps_for = match *lock(&connection.idle) {
+            None => usual,
+            Some(ServerIdle::After(idle)) => idle,
+            Some(ServerIdle::Never) => return true,
         };
         // Without a runtime nothing could end it later.
         if Handle::try_current().is_err() {

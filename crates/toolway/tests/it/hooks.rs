@@ -390,6 +390,42 @@ async fn a_hook_waits_for_its_server_as_long_as_the_hook_may_take() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hook_wakes_its_server_when_that_rests() {
+    let home = Home::new();
+    let no = json!({ "hookSpecificOutput": {
+        "permissionDecision": "deny", "permissionDecisionReason": "woken",
+    } });
+    write_hooks(
+        &home,
+        &json!({ "PreToolUse": [{ "matcher": "mcp__one__.*", "hooks": [
+            { "type": "mcp_tool", "server": "guard", "tool": "echo",
+              "input": { "text": no.to_string() }, "timeout": 5 },
+        ] }] }),
+    );
+    let options = HostOptions {
+        in_process: vec![
+            (name("one"), legacy_server()),
+            (name("guard"), legacy_server()),
+        ],
+        rest_after: Some(Duration::from_mins(1)),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    for _ in 0..2 {
+        tokio::time::sleep(Duration::from_mins(2)).await;
+        assert!(shown(&host, "guard").is_resting());
+        match echo(&host, "one", "x").await {
+            Err(CallError::Failed(_, CallFault::Refused(RefusedBy::Hook { reason, .. }))) => {
+                assert_eq!(&*reason, "woken");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_classifier_of_the_embedding_program_decides_in_mode_auto_alone() {
     let home = Home::new();
     let classifier = || {

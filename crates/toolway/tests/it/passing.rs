@@ -3,6 +3,7 @@
 //! The servers answer with text that no serialiser of ours would write.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -16,7 +17,7 @@ use toolway_config::HookEvent;
 use toolway_transport::in_process::ServerEnd;
 use toolway_types::{Era, ToolKey};
 
-use crate::support::{Home, name, tool};
+use crate::support::{Home, name, shown, tool};
 
 /// What a server heard, and how it is told to answer: by method, the text behind the id.
 #[derive(Clone)]
@@ -373,6 +374,44 @@ async fn a_task_is_passed_on_and_its_caller_goes_on_with_it() {
         }
         scene.host.shutdown().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_its_caller_follows_keeps_the_server_awake() {
+    let (home, peer) = (Home::new(), Peer::new(Era::Modern));
+    let options = HostOptions {
+        in_process: vec![(name("s"), peer.server())],
+        rest_after: Some(Duration::from_mins(1)),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    let scene = Scene {
+        peer,
+        host,
+        _home: home,
+    };
+    scene.host.settled().await;
+    let made = r#"{"resultType":"task","taskId":"t-1","status":"working"}"#;
+    scene
+        .peer
+        .answers("tools/call", &format!("\"result\":{made}"));
+    let outcome = scene.call("{}").await.expect("an answer");
+    let task = outcome.task().expect("a task");
+    let long = Duration::from_mins(20);
+    tokio::time::sleep(long).await;
+    assert!(!shown(&scene.host, "s").is_resting());
+    let done = r#"{"taskId":"t-1","status":"completed","result":{"content":[]}}"#;
+    scene
+        .peer
+        .answers("tasks/get", &format!("\"result\":{done}"));
+    let (params, options) = (raw("{}"), passed_on());
+    let step = scene
+        .host
+        .pass_on_task(&task, TaskStep::Get, &params, &options);
+    step.await.expect("an answer");
+    tokio::time::sleep(long).await;
+    assert!(shown(&scene.host, "s").is_resting());
+    scene.host.shutdown().await;
 }
 
 fn looking() -> LibraryHook {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use toolway_types::Diagnosis;
 
 use crate::decision::note_repository_servers;
+use crate::environment::inherited::InheritedVariables;
 use crate::load::account_settings;
 use crate::managed::managed_variables;
 use crate::merge::Config;
@@ -52,8 +53,10 @@ pub fn admit(config: Config) -> Plan {
         split(profiles(&basis.settings, &permissions, &mut diagnoses));
     let insecure_storage_off =
         (basis.settings.iter()).find_map(|(_, settings)| settings.insecure_storage_off.clone());
-    let inherited_env = Arc::new(basis.environment.inherited());
-    let inherited_with_network = Arc::new(basis.environment.inherited_with_network());
+    let inherited = InheritedVariables::from(basis.environment.inherited());
+    let inherited_env = Arc::clone(&inherited.in_project);
+    let inherited_with_network =
+        InheritedVariables::from(basis.environment.inherited_with_network());
     let command_directory = basis.environment.command_directory();
     let hooks = hooks.placed(HookLocation {
         workspace: basis.environment.cwd().to_owned(),
@@ -64,7 +67,7 @@ pub fn admit(config: Config) -> Plan {
         basis: &basis,
         policy: &policy,
         blocked: blocked.as_ref(),
-        inherited: &inherited_env,
+        inherited: &inherited,
         inherited_with_network: &inherited_with_network,
     };
     let servers: Vec<PlannedServer> = servers

@@ -12,7 +12,7 @@ use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 
 use crate::ownership::OwnUserIds;
 
-mod inherited;
+pub(crate) mod inherited;
 mod network;
 pub(crate) mod projects;
 

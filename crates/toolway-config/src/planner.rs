@@ -73,6 +73,7 @@ pub fn adhoc(
         place: &place,
         environment,
         inherited: &plan.inherited_env,
+        inherited_by_all: &plan.inherited_env,
         editors: &RunningEditors::look(environment),
         scope: Scope::Dynamic,
         author: Author::Invocation,

@@ -13,8 +13,8 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolway_types::{
-    Author, Diagnosis, ProtocolMode, Scope, Secret, SecretReference, ServerName, ServerSpec,
-    ShieldMode, StdioSpec, TransportKind, TransportSpec, WorkingDirectory,
+    Author, Diagnosis, ProtocolMode, Scope, Secret, SecretReference, ServerName, ServerShare,
+    ServerSpec, ShieldMode, StdioSpec, TransportKind, TransportSpec, WorkingDirectory,
 };
 use url::Url;
 
@@ -44,6 +44,8 @@ pub(crate) struct SpecBuilder<'a> {
     pub(crate) place: &'a LayerLocation,
     pub(crate) environment: &'a Environment,
     pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,
+    /// The same for a process that is no project's.
+    pub(crate) inherited_by_all: &'a Arc<BTreeMap<String, Secret>>,
     pub(crate) editors: &'a RunningEditors,
     pub(crate) scope: Scope,
     pub(crate) author: Author,
@@ -74,8 +76,8 @@ impl SpecBuilder<'_> {
             oauth.references = login;
         }
         match transport {
-            Some(transport) if work.faults.is_empty() => Ok(ServerSpec {
-                share: self.share(&transport, &references),
+            Some(mut transport) if work.faults.is_empty() => Ok(ServerSpec {
+                share: self.shared(&mut transport, &references),
                 name: self.name.clone(),
                 transport,
                 timeout: self.milliseconds("timeout"),
@@ -91,6 +93,16 @@ impl SpecBuilder<'_> {
             }),
             _ => Err(work.faults),
         }
+    }
+
+    /// Who shares it. A process that serves every project is told of none: which one it would be is
+    /// whoever's happened to come first.
+    fn shared(&self, transport: &mut TransportSpec, references: &[SecretReference]) -> ServerShare {
+        let share = self.share(transport, references);
+        if let (ServerShare::User, TransportSpec::Stdio(process)) = (&share, transport) {
+            process.inherited = Arc::clone(self.inherited_by_all);
+        }
+        share
     }
 
     fn milliseconds(&self, key: &str) -> Option<Duration> {

@@ -369,6 +369,7 @@ fn projects_with_one_name_and_other_variables_have_servers_of_their_own() {
     let (mine, yours) = (process_for("me", "a"), process_for("you", "a"));
     assert_ne!(mine, yours, "another variable is another definition");
     assert_eq!(process_for("me", "a"), mine);
+    assert_eq!(process_for("me", "b"), mine, "it is shared by projects");
     let variable = |process: i64| {
         let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap();
         let environment = String::from_utf8_lossy(&environment).into_owned();

@@ -3,16 +3,16 @@
 //! Owns the order of the checks: nothing of a project's definition is expanded before the user
 //! approved it. What the lists say is `policy`'s; the state of the approval comes from `merge`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use toolway_types::name::as_word;
-use toolway_types::{Author, Diagnosis, Scope, Secret, ServerSpec, ShieldMode, TransportSpec};
+use toolway_types::{Author, Diagnosis, Scope, ServerSpec, ShieldMode, TransportSpec};
 
 use crate::account::directory::stands_for;
 use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
+use crate::environment::inherited::InheritedVariables;
 use crate::expansion::{self, ServerVariables};
 use crate::itself::starts_toolway;
 use crate::json::EntryMembers as _;
@@ -54,8 +54,8 @@ pub(super) struct Judge<'a> {
     pub(super) basis: &'a DecisionContext,
     pub(super) policy: &'a Policy,
     pub(super) blocked: Option<&'a Diagnosis>,
-    pub(super) inherited: &'a Arc<BTreeMap<String, Secret>>,
-    pub(super) inherited_with_network: &'a Arc<BTreeMap<String, Secret>>,
+    pub(super) inherited: &'a InheritedVariables,
+    pub(super) inherited_with_network: &'a InheritedVariables,
 }
 
 impl Judge<'_> {
@@ -288,6 +288,11 @@ impl Judge<'_> {
                 Diagnosis::error("its transport is unknown").of(&raw.name),
             ]);
         };
+        let inherited = if candidate.author.has_the_persons_network() {
+            self.inherited_with_network
+        } else {
+            self.inherited
+        };
         SpecBuilder {
             name: &raw.name,
             kind,
@@ -297,11 +302,8 @@ impl Judge<'_> {
             source: TextSource::of(&raw.origin),
             place: &candidate.place,
             environment: &self.basis.environment,
-            inherited: if candidate.author.has_the_persons_network() {
-                self.inherited_with_network
-            } else {
-                self.inherited
-            },
+            inherited: &inherited.in_project,
+            inherited_by_all: &inherited.in_none,
             editors: &self.basis.editors,
             scope: candidate.scope,
             author: candidate.author,

@@ -4,6 +4,7 @@
 //! settings of the network are in `network.rs`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use toolway_types::Secret;
 
@@ -14,6 +15,9 @@ use super::network::{RunByNpm, is_handed_on};
 const INHERITED: [&str; 9] = [
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 ];
+
+/// Tells a process which project it works in.
+const PROJECT: &str = "TOOLWAY_PROJECT_DIR";
 
 /// The parts of a locale. Not every `LC_*`: SSH passes those on, so people put other things there.
 const LOCALE: [&str; 13] = [
@@ -38,6 +42,26 @@ fn is_inherited(name: &str) -> bool {
     part.is_some_and(|part| LOCALE.contains(&part)) || INHERITED.contains(&name)
 }
 
+/// What the child processes of one kind of author get.
+#[derive(Debug)]
+pub(crate) struct InheritedVariables {
+    /// Where they work in one project.
+    pub(crate) in_project: Arc<BTreeMap<String, Secret>>,
+    /// Where they are shared by all projects.
+    pub(crate) in_none: Arc<BTreeMap<String, Secret>>,
+}
+
+impl From<BTreeMap<String, Secret>> for InheritedVariables {
+    fn from(in_project: BTreeMap<String, Secret>) -> Self {
+        let mut in_none = in_project.clone();
+        in_none.remove(PROJECT);
+        Self {
+            in_project: Arc::new(in_project),
+            in_none: Arc::new(in_none),
+        }
+    }
+}
+
 impl Environment {
     /// The variables every child process gets from the host (SEC-39).
     pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
@@ -49,7 +73,7 @@ impl Environment {
             // A value starting with `()` is a function to old shells.
             .filter(|(name, value)| is_inherited(name) && !value.expose().starts_with("()"))
             .map(|(name, value)| (name.clone(), value.clone()))
-            .chain(project.map(|project| ("TOOLWAY_PROJECT_DIR".to_owned(), project)))
+            .chain(project.map(|project| (PROJECT.to_owned(), project)))
             .collect()
     }
 

@@ -24,13 +24,11 @@ use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
 pub(crate) use self::command_host::CommandHost;
-pub(crate) use self::setup::{
-    CALLER, StorageArgs, host_options, logins, reconnect_elsewhere, vault,
-};
+pub(crate) use self::setup::{StorageArgs, host_options, logins, reconnect_elsewhere, vault};
 pub(crate) use self::typed::{Typed, TypedCommand};
 use crate::context::Context;
-use crate::daemon::RunInDaemon;
 use crate::exit::Exit;
+use crate::kept_hosts::{CALLER, RunInDaemon};
 use crate::prompt::TerminalPrompt;
 use crate::report::Report;
 use crate::signals::Signals;

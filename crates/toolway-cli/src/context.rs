@@ -17,8 +17,8 @@ use toolway_config::{
 };
 use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
-use crate::daemon::RunInDaemon;
 use crate::exit::Exit;
+use crate::kept_hosts::RunInDaemon;
 use crate::output::{Errors, Output};
 use crate::report::{self, About, Outcome, Report, login_words, render_diagnosis};
 use crate::signals::{SignalSource, Signals};

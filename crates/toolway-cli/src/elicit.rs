@@ -26,7 +26,7 @@ use self::page::Pages;
 use crate::context::Context;
 use crate::output::Output;
 use crate::screen::{Sheet, name};
-use crate::terminal::Line;
+use crate::terminal::TypedLine;
 use crate::terminal_turns::{Asker, TerminalTurns};
 
 /// The most characters of a server's message, and the most rows.
@@ -62,8 +62,8 @@ pub(crate) fn browser(environment: &Environment) -> Browser {
 /// A line that is typed without being shown; none when there is no line.
 pub(crate) async fn hidden_line(output: &Output, prompt: &str) -> Option<String> {
     match output.terminal().hidden_line(prompt).await {
-        Line::Typed(text) if !text.trim().is_empty() => Some(text),
-        Line::Typed(_) | Line::End => None,
+        TypedLine::Typed(text) if !text.trim().is_empty() => Some(text),
+        TypedLine::Typed(_) | TypedLine::End => None,
     }
 }
 
@@ -148,7 +148,7 @@ impl ClientHandler for TerminalUser {
             );
             let line = self.output.terminal().line(&prompt).await;
             asked.farewell = None;
-            if line == Line::End {
+            if line == TypedLine::End {
                 self.output.say("");
                 std::future::pending::<()>().await;
             }
@@ -251,17 +251,17 @@ impl Talk<'_> {
         self.typed(self.output.terminal().hidden_line(prompt)).await
     }
 
-    async fn typed(&self, line: impl Future<Output = Line>) -> Typed {
+    async fn typed(&self, line: impl Future<Output = TypedLine>) -> Typed {
         let line = tokio::select! {
             line = line => line,
             () = self.turns.put_away() => {
                 self.say("");
-                Line::End
+                TypedLine::End
             }
         };
         match line {
-            Line::End => Err(End::PutAway),
-            Line::Typed(text) => match text.trim() {
+            TypedLine::End => Err(End::PutAway),
+            TypedLine::Typed(text) => match text.trim() {
                 "/decline" => Err(End::Declined),
                 "/cancel" => Err(End::PutAway),
                 // Who really means the word doubles its slash.

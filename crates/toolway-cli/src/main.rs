@@ -5,15 +5,18 @@
 
 mod age;
 mod args;
+mod attach;
 mod commands;
 mod connect;
 mod context;
 mod daemon;
+mod daemon_use;
 mod demo;
 mod elicit;
 mod exit;
 mod gateways;
 mod groups;
+mod kept_hosts;
 mod log;
 mod output;
 mod prompt;
@@ -25,6 +28,7 @@ mod terminal;
 mod terminal_turns;
 mod typed;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
@@ -32,8 +36,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use toolway_config::{Environment, Switch};
 
 use crate::args::{Cli, Command, with_dashes};
+use crate::attach::AttachEnd;
 use crate::context::Context;
-use crate::daemon::attach::Attached;
+use crate::daemon::runs::ReadCommand;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
 use crate::report::{Outcome, Report};
@@ -56,9 +61,9 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let environment = Environment::capture();
-    match daemon::attach::attach(&cli, &environment) {
-        Ok(Attached::Here) => {}
-        Ok(Attached::Ended(end)) => {
+    match attach::attach(&cli, &environment) {
+        Ok(AttachEnd::Here) => {}
+        Ok(AttachEnd::Ended(end)) => {
             if let Some(signal) = end.signal {
                 signals::end_by(signal);
             }
@@ -85,6 +90,19 @@ fn main() -> ExitCode {
     }
     // Not by returning: the plan need not be taken apart piece by piece just to end.
     std::process::exit(i32::from(exit.code()))
+}
+
+/// Reads words that were typed elsewhere, for the daemon to run.
+fn read_for_daemon(words: Vec<OsString>) -> Option<ReadCommand> {
+    let (cli, errors) = Cli::read(with_dashes(words).ok()?).ok()?;
+    let command = cli.command;
+    command.may_attach().then(|| ReadCommand {
+        word: command.word(),
+        is_pipe: matches!(command, Command::Serve(_)),
+        flags: cli.global.flags(),
+        errors,
+        run: Box::new(|context| run_reporting(context, command)),
+    })
 }
 
 /// Runs a command and says what went wrong.
@@ -142,7 +160,7 @@ fn run(context: &mut Context, command: Command) -> Outcome {
         Command::Serve(args) => commands::serve::run(context, &args),
         Command::Status(args) => commands::status::run(context, &args),
         Command::Approvals(args) => commands::approvals::run(context, &args),
-        Command::Daemon(args) => commands::daemon::run(context, &args),
+        Command::Daemon(args) => commands::daemon::run(context, &args, read_for_daemon),
         Command::State(args) => commands::state::run(context, &args),
         Command::Complete(args) => commands::complete::run(context, &args, Cli::command()),
         Command::Refresh(args) => commands::refresh::run(context, &args),

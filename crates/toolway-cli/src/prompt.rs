@@ -23,7 +23,7 @@ use self::put_question::PutQuestion;
 use crate::context::Context;
 use crate::output::Output;
 use crate::screen::{Screen, member_name, name, turn};
-use crate::terminal::Line;
+use crate::terminal::TypedLine;
 use crate::terminal_turns::{Asker, TerminalTurns};
 
 /// The longest value of an argument that is shown whole at first, in characters.
@@ -99,7 +99,7 @@ impl TerminalPrompt {
         while attempts < ATTEMPTS {
             attempts += 1;
             let keys = keys(&question.lasting, &shown);
-            let Line::Typed(line) = self.output.terminal().line(&keys).await else {
+            let TypedLine::Typed(line) = self.output.terminal().line(&keys).await else {
                 self.output.say("");
                 return PermissionAnswer::No;
             };
@@ -142,7 +142,7 @@ impl TerminalPrompt {
     async fn place_of(&self, rule: &str) -> Option<KeepIn> {
         let question =
             format!("Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] ");
-        let Line::Typed(line) = self.output.terminal().line(&question).await else {
+        let TypedLine::Typed(line) = self.output.terminal().line(&question).await else {
             return None;
         };
         match line.trim() {
@@ -165,7 +165,7 @@ impl TerminalPrompt {
                 .terminal()
                 .line(&turn(place + 1, pages.len()))
                 .await;
-            if !matches!(turned, Line::Typed(line) if line.trim().is_empty()) {
+            if !matches!(turned, TypedLine::Typed(line) if line.trim().is_empty()) {
                 return false;
             }
         }

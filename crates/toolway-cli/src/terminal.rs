@@ -22,7 +22,7 @@ const MAX_LINE: usize = 64 * 1024;
 
 /// What came of a prompt.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum TypedLine {
     Typed(String),
     /// The user ended the input, or the terminal is gone.
     End,
@@ -41,11 +41,11 @@ impl<'a> Terminal<'a> {
     }
 
     /// Writes a prompt and waits for a line. May be dropped at any time.
-    pub(crate) async fn line(self, prompt: &str) -> Line {
+    pub(crate) async fn line(self, prompt: &str) -> TypedLine {
         let keys = Keys::start(self.streams);
         // What was typed before the question is no answer to it.
         if self.forget_typed().is_err() {
-            return Line::End;
+            return TypedLine::End;
         }
         // A closed stderr changes nothing here.
         let _ = self.streams.write_errors(clean(prompt).as_bytes());
@@ -53,12 +53,12 @@ impl<'a> Terminal<'a> {
     }
 
     /// The next line, also one that was typed before. May be dropped at any time.
-    pub(crate) async fn next_line(self) -> Line {
+    pub(crate) async fn next_line(self) -> TypedLine {
         Keys::start(self.streams).line().await
     }
 
     /// As [`Terminal::line`], without showing what is typed.
-    pub(crate) async fn hidden_line(self, prompt: &str) -> Line {
+    pub(crate) async fn hidden_line(self, prompt: &str) -> TypedLine {
         let _hidden = Hidden::start(self.streams);
         let line = self.line(prompt).await;
         // Enter was not shown either.

@@ -14,9 +14,11 @@ mod attach;
 mod listen;
 mod message;
 
-pub use self::attach::{AttachError, Beginning, DaemonClient, RunOutcome, SignalFeed, signal_note};
+pub use self::attach::{
+    AttachError, DaemonClient, RunBeginning, RunOutcome, SignalFeed, signal_note,
+};
 pub use self::listen::{
-    AskedRun, DaemonSocket, DaemonSocketError, EndTeller, Heard, Opening, Replies,
+    AskedRun, DaemonOpening, DaemonSocket, DaemonSocketError, EndTeller, Heard, Replies,
 };
 pub use self::message::{
     DaemonRequest, RunEnd, RunRefusal, RunRefused, RunRequest, SignalNote, WhyMoving, method,

@@ -17,7 +17,7 @@ use toolway_types::limits;
 use toolway_types::text::{clean_line, counted};
 
 use crate::context::Context;
-use crate::daemon::runs::Daemon;
+use crate::daemon::runs::{Daemon, ReadWords};
 use crate::daemon::start;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -49,15 +49,15 @@ pub(crate) struct DaemonArgs {
 
 #[derive(Debug, Subcommand)]
 enum DaemonCommand {
-    Start(StartArgs),
-    Stop(StopArgs),
-    Status(StatusArgs),
-    Logs(LogsArgs),
+    Start(DaemonStartArgs),
+    Stop(DaemonStopArgs),
+    Status(DaemonStatusArgs),
+    Logs(DaemonLogsArgs),
 }
 
 /// Start it, unless it runs
 #[derive(Debug, Args)]
-struct StartArgs {
+struct DaemonStartArgs {
     /// Be the daemon, until a signal or `toolway daemon stop`; for service managers
     #[arg(long)]
     foreground: bool,
@@ -69,7 +69,7 @@ struct StartArgs {
 
 /// Stop it, after the commands that it runs
 #[derive(Debug, Args)]
-struct StopArgs {
+struct DaemonStopArgs {
     /// End the commands that it runs as well
     #[arg(long)]
     now: bool,
@@ -77,7 +77,7 @@ struct StopArgs {
 
 /// Show what it runs and keeps
 #[derive(Debug, Args)]
-struct StatusArgs {
+struct DaemonStatusArgs {
     /// Print JSON; null when none runs
     #[arg(long)]
     json: bool,
@@ -85,7 +85,7 @@ struct StatusArgs {
 
 /// Show what it said last
 #[derive(Debug, Args)]
-struct LogsArgs {}
+struct DaemonLogsArgs {}
 
 impl DaemonArgs {
     /// Whether this process is to be the daemon.
@@ -95,9 +95,9 @@ impl DaemonArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(context: &Context, args: &DaemonArgs) -> Outcome {
+pub(crate) fn run(context: &Context, args: &DaemonArgs, read: ReadWords) -> Outcome {
     match &args.command {
-        DaemonCommand::Start(args) if args.foreground => foreground(context, args),
+        DaemonCommand::Start(args) if args.foreground => foreground(context, args, read),
         DaemonCommand::Start(_) => begin(context),
         DaemonCommand::Stop(args) => stop(context, args),
         DaemonCommand::Status(args) => status(context, args),
@@ -140,7 +140,7 @@ fn begin(context: &Context) -> Outcome {
     Ok(Exit::Success)
 }
 
-fn foreground(context: &Context, args: &StartArgs) -> Outcome {
+fn foreground(context: &Context, args: &DaemonStartArgs, read: ReadWords) -> Outcome {
     if args.detached {
         // Refused only to who leads a group already.
         let _ = rustix::process::setsid();
@@ -168,7 +168,7 @@ fn foreground(context: &Context, args: &StartArgs) -> Outcome {
         }
         toolway::memory::return_large_blocks();
         let launcher = Launcher::same_program();
-        Daemon::serve(socket, launcher, &mut signals, limits::daemon::IDLE).await;
+        Daemon::serve(read, socket, launcher, &mut signals, limits::daemon::IDLE).await;
         Ok(Exit::Success)
     })
 }
@@ -182,7 +182,7 @@ fn inherited_socket() -> Option<OwnedFd> {
     (listens && is_unix).then(|| stdin.try_clone_to_owned().ok())?
 }
 
-fn stop(context: &Context, args: &StopArgs) -> Outcome {
+fn stop(context: &Context, args: &DaemonStopArgs) -> Outcome {
     let Some(client) = client(context)? else {
         say_none(context);
         return Ok(Exit::Success);
@@ -210,7 +210,7 @@ fn say_none(context: &Context) {
     context.hint("start one with `toolway daemon start`");
 }
 
-fn status(context: &Context, args: &StatusArgs) -> Outcome {
+fn status(context: &Context, args: &DaemonStatusArgs) -> Outcome {
     let status = ask_status(context)?;
     if args.json {
         return context.json(&status);

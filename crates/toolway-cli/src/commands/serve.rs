@@ -29,6 +29,7 @@ use self::shown::{Shown, ShownFlags};
 use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
+use crate::kept_hosts::CALLER;
 use crate::report::{Outcome, Report};
 
 /// How long changes of lists are gathered before they are kept.
@@ -230,7 +231,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         });
         let options = HostOptions {
             journal,
-            caller: Caller::new(CallerKind::Person, connect::CALLER),
+            caller: Caller::new(CallerKind::Person, CALLER),
             client_handler: Some(Arc::new(RoutedQuestions)),
             open_questions: true,
             // Without a way in nobody would ever answer.

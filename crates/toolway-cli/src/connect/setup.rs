@@ -13,9 +13,6 @@ use toolway_types::ServerName;
 use crate::context::Context;
 use crate::report::Report;
 
-/// Who this program is in the audit.
-pub(crate) const CALLER: &str = "cli";
-
 /// The flag of commands that save secrets.
 #[derive(Debug, Args)]
 pub(crate) struct StorageArgs {

@@ -21,7 +21,7 @@ use toolway_types::limits;
 
 use self::ledger::{Ledger, begins_something};
 use self::upstream::{Upstream, UpstreamEnd, UpstreamNews};
-use super::DaemonUse;
+use crate::daemon_use::DaemonUse;
 use crate::exit::Exit;
 use crate::report::Report;
 use crate::signals::{SignalSource, Signals};
@@ -36,7 +36,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(15);
 const TRIES: u32 = 3;
 
 /// Serves the client at stdin and stdout until it hangs up, or until what serves it ends by itself.
-pub(super) fn run(
+pub(crate) fn run(
     environment: &Environment,
     request: &RunRequest,
     use_of_it: DaemonUse,

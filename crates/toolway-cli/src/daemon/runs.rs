@@ -1,6 +1,6 @@
 //! The daemon's work: commands that other processes have it run.
 //!
-//! Owns the loop that takes them, one thread for each (commands wait for their runtime as they do in
+//! Owns the loop that takes them (what the words mean is for who starts it to say), one thread for each (commands wait for their runtime as they do in
 //! a process of their own), what passes between a command and who typed it, and the daemon's end:
 //! when it is told, when a newer build takes over, or when nobody was there for a while.
 
@@ -24,19 +24,19 @@ use tokio::time::Instant;
 use toolway::journal::timestamp;
 use toolway::launcher::Launcher;
 use toolway::{ConnectionPool, memory};
-use toolway_config::Environment;
+use toolway_config::{Environment, Flags};
 use toolway_gateway::daemon_socket::{
-    AskedRun, DaemonRequest, DaemonSocket, Heard, Opening, Replies, RunEnd, RunRefusal, RunRequest,
-    WhyMoving, method,
+    AskedRun, DaemonOpening, DaemonRequest, DaemonSocket, Heard, Replies, RunEnd, RunRefusal,
+    RunRequest, WhyMoving, method,
 };
 use toolway_rows::{DaemonStatus, KeptServerRow, RunRow};
 use toolway_types::limits;
 
 use super::build::{Age, Build, namespaces};
-use super::hosts::{Beside, Hosts};
-use crate::args::{Cli, Command, with_dashes};
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::kept_hosts::{Beside, Hosts};
+use crate::output::Errors;
 use crate::signals::{SignalSource, Signals};
 use crate::streams::Streams;
 
@@ -46,8 +46,24 @@ const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// A command whose process is gone has so long to end in an orderly way.
 const ORPHAN_ENDS_WITHIN: Duration = Duration::from_secs(5);
 
+/// Reads what somebody typed; nothing where that is not for the daemon to run.
+pub(crate) type ReadWords = fn(Vec<OsString>) -> Option<ReadCommand>;
+
+/// A command that the daemon may run.
+pub(crate) struct ReadCommand {
+    /// What is typed for it.
+    pub(crate) word: &'static str,
+    /// It ends with its client only, who is told when the daemon goes.
+    pub(crate) is_pipe: bool,
+    pub(crate) flags: Flags,
+    pub(crate) errors: Errors,
+    /// Runs it, and says what went wrong.
+    pub(crate) run: Box<dyn FnOnce(&mut Context) -> Exit + Send>,
+}
+
 /// The daemon.
 pub(crate) struct Daemon {
+    read: ReadWords,
     hosts: Hosts,
     build: Build,
     namespaces: String,
@@ -66,6 +82,7 @@ impl Daemon {
     /// Serves the socket until the daemon ends: when `signals` or somebody on the socket says so, when
     /// a newer build asks, or when it was unused for `idle`.
     pub(crate) async fn serve(
+        read: ReadWords,
         socket: DaemonSocket,
         launcher: Launcher,
         signals: &mut Signals,
@@ -74,6 +91,7 @@ impl Daemon {
         let (beside, mut more) = mpsc::unbounded_channel();
         let pool = ConnectionPool::keeping(limits::daemon::KEPT);
         let daemon = Arc::new(Self {
+            read,
             hosts: Hosts::new(pool, launcher, beside),
             build: Build::own(),
             namespaces: namespaces(),
@@ -165,9 +183,9 @@ impl Daemon {
 
     /// One connection, from what it asks to the end of that.
     async fn open(self: Arc<Self>, stream: UnixStream) {
-        match Opening::read(stream).await {
-            Some(Opening::Run(asked)) => self.take(*asked).await,
-            Some(Opening::Other(other)) => {
+        match DaemonOpening::read(stream).await {
+            Some(DaemonOpening::Run(asked)) => self.take(*asked).await,
+            Some(DaemonOpening::Other(other)) => {
                 let (request, replies) = *other;
                 self.answer(&request, replies).await;
             }
@@ -243,20 +261,18 @@ impl Daemon {
         }
         let words = std::iter::once("toolway").chain(request.words.iter().map(String::as_str));
         let words: Vec<OsString> = words.map(OsString::from).collect();
-        let read = with_dashes(words).ok().and_then(|it| Cli::read(it).ok());
-        let Some((cli, errors)) = read.filter(|(cli, _)| cli.command.may_attach()) else {
+        let Some(command) = (self.read)(words) else {
             replies.refuse(RunRefusal::NotHere).await;
             return;
         };
         let Ok((heard, mut teller)) = replies.begin().await else {
             return;
         };
-        let goes_on = matches!(cli.command, Command::Serve(_));
+        let is_pipe = command.is_pipe;
         let environment = Environment::new(
             request.environment.clone(),
             PathBuf::from(&request.directory),
         );
-        let flags = cli.global.flags();
         let (signals, passed_on) = watch::channel(Vec::new());
         let Ok((owner, hold)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else {
             return teller.tell(lost()).await;
@@ -265,7 +281,7 @@ impl Daemon {
         self.runs().insert(
             number,
             RunRow {
-                command: cli.command.word().to_owned(),
+                command: command.word.to_owned(),
                 directory: request.directory.clone(),
                 since: timestamp(SystemTime::now()),
             },
@@ -276,22 +292,23 @@ impl Daemon {
             let _entered = handle.enter();
             let run = || {
                 let shared = handle.block_on(async {
-                    let shared = daemon
-                        .hosts
-                        .for_run(&request.environment, &environment, &flags);
+                    let shared =
+                        daemon
+                            .hosts
+                            .for_run(&request.environment, &environment, &command.flags);
                     let shared = shared.await;
                     let plan = shared.project.plan().await;
                     (shared, plan)
                 });
                 let mut context = Context::of_run(
                     environment,
-                    flags,
-                    errors,
+                    command.flags,
+                    command.errors,
                     Streams::given(streams, owner),
                     SignalSource::passed_on(passed_on),
                 );
                 context.use_daemon(shared.0, shared.1);
-                let exit = crate::run_reporting(&mut context, cli.command);
+                let exit = (command.run)(&mut context);
                 RunEnd {
                     exit: exit.code(),
                     signal: context.ended_by(exit),
@@ -312,7 +329,7 @@ impl Daemon {
             tokio::select! {
                 done = &mut ended => break done.unwrap_or_else(|_| lost()),
                 () = &mut passing_on, if !is_alone => is_alone = true,
-                why = async { ending.wait_for(Option::is_some).await.ok().and_then(|why| *why) }, if goes_on && !is_told => {
+                why = async { ending.wait_for(Option::is_some).await.ok().and_then(|why| *why) }, if is_pipe && !is_told => {
                     let why = why.unwrap_or(WhyMoving::Stopped);
                     teller.tell_moving(why).await;
                     is_told = true;

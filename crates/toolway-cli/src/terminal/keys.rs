@@ -11,7 +11,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, SpecialCodes, Termios, tcgetattr, tcsetattr,
 };
 
-use super::{Line, MAX_LINE, readable};
+use super::{MAX_LINE, TypedLine, readable};
 use crate::streams::Streams;
 
 /// The terminal gives keys until this is dropped.
@@ -45,11 +45,11 @@ impl<'a> Keys<'a> {
     }
 
     /// Reads until Enter. A byte at a time: what comes after it is the next reader's.
-    pub(super) async fn line(&self) -> Line {
+    pub(super) async fn line(&self) -> TypedLine {
         let mut typing = Typing::default();
         loop {
             let Ok(Some(key)) = self.key(&mut typing).await else {
-                return Line::End;
+                return TypedLine::End;
             };
             let codes = self.before.as_ref().map(|before| &before.special_codes);
             let end = typing.take(key, codes);
@@ -116,7 +116,7 @@ enum Escape {
 
 impl Typing {
     /// Takes a byte; the line when it is complete.
-    fn take(&mut self, byte: u8, codes: Option<&SpecialCodes>) -> Option<Line> {
+    fn take(&mut self, byte: u8, codes: Option<&SpecialCodes>) -> Option<TypedLine> {
         let is = |index, usual| byte == usual || codes.is_some_and(|codes| codes[index] == byte);
         let escape = std::mem::take(&mut self.escape);
         // Enter and the like end what was begun, and are what they are.
@@ -136,7 +136,7 @@ impl Typing {
             // The code of a key that a terminal does not have.
             0 => {}
             _ if is(SpecialCodeIndex::VEOF, 0x04) => {
-                return self.bytes.is_empty().then_some(Line::End);
+                return self.bytes.is_empty().then_some(TypedLine::End);
             }
             _ if is(SpecialCodeIndex::VERASE, 0x7f) || byte == 0x08 => self.erase(),
             _ if is(SpecialCodeIndex::VKILL, 0x15) => {
@@ -176,8 +176,8 @@ impl Typing {
         }
     }
 
-    fn line(&self) -> Line {
-        Line::Typed(String::from_utf8_lossy(&self.bytes).into_owned())
+    fn line(&self) -> TypedLine {
+        TypedLine::Typed(String::from_utf8_lossy(&self.bytes).into_owned())
     }
 }
 
@@ -185,7 +185,7 @@ impl Typing {
 mod tests {
     use super::*;
 
-    fn typed(keys: &str) -> (Option<Line>, String) {
+    fn typed(keys: &str) -> (Option<TypedLine>, String) {
         let mut typing = Typing::default();
         let mut end = None;
         for byte in keys.bytes() {
@@ -209,11 +209,11 @@ mod tests {
         ] {
             assert_eq!(
                 typed(keys).0,
-                Some(Line::Typed(line.to_owned())),
+                Some(TypedLine::Typed(line.to_owned())),
                 "{keys:?}"
             );
         }
-        assert_eq!(typed("\u{4}").0, Some(Line::End));
+        assert_eq!(typed("\u{4}").0, Some(TypedLine::End));
         assert_eq!(typed("ab").0, None);
     }
 

@@ -67,7 +67,7 @@ pub enum RunOutcome {
 
 /// Whether a command has begun.
 #[derive(Debug)]
-pub enum Beginning {
+pub enum RunBeginning {
     /// It runs.
     Begun(DaemonClient),
     /// It was not begun.
@@ -153,9 +153,9 @@ impl DaemonClient {
         signals: &mut dyn SignalFeed,
     ) -> Result<RunOutcome, AttachError> {
         let mut running = match self.begin(request, streams)? {
-            Beginning::Begun(running) => running,
-            Beginning::Refused(refused) => return Ok(RunOutcome::Refused(refused)),
-            Beginning::NotBegun => return Ok(RunOutcome::NotBegun),
+            RunBeginning::Begun(running) => running,
+            RunBeginning::Refused(refused) => return Ok(RunOutcome::Refused(refused)),
+            RunBeginning::NotBegun => return Ok(RunOutcome::NotBegun),
         };
         loop {
             if running.stream.buffer().is_empty() {
@@ -187,10 +187,10 @@ impl DaemonClient {
         mut self,
         request: &RunRequest,
         streams: [BorrowedFd<'_>; 3],
-    ) -> Result<Beginning, AttachError> {
+    ) -> Result<RunBeginning, AttachError> {
         let line = message::request(method::RUN, request).map_err(|error| unreadable(&error))?;
         if send(self.stream.get_ref(), &line, &streams).is_err() {
-            return Ok(Beginning::NotBegun);
+            return Ok(RunBeginning::NotBegun);
         }
         self.stream.get_ref().set_read_timeout(Some(BEGUN_WITHIN))?;
         match self.next() {
@@ -198,13 +198,13 @@ impl DaemonClient {
             Ok(Some(heard)) => {
                 let error = heard.error.unwrap_or_default();
                 let refused = serde_json::from_value(error).map_err(|error| unreadable(&error))?;
-                return Ok(Beginning::Refused(refused));
+                return Ok(RunBeginning::Refused(refused));
             }
-            Ok(None) | Err(AttachError::Io(_)) => return Ok(Beginning::NotBegun),
+            Ok(None) | Err(AttachError::Io(_)) => return Ok(RunBeginning::NotBegun),
             Err(error) => return Err(error),
         }
         self.stream.get_ref().set_read_timeout(None)?;
-        Ok(Beginning::Begun(self))
+        Ok(RunBeginning::Begun(self))
     }
 
     /// The connection of a command that has begun, and what was read of it already.

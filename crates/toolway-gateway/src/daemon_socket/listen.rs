@@ -71,7 +71,7 @@ pub enum DaemonSocketError {
 
 /// A connection that said what it wants.
 #[derive(Debug)]
-pub enum Opening {
+pub enum DaemonOpening {
     /// To have a command run.
     Run(Box<AskedRun>),
     /// Something else.
@@ -215,7 +215,7 @@ fn host_word() -> String {
     }
 }
 
-impl Opening {
+impl DaemonOpening {
     /// Reads what a connection is opened with; nothing where that is no message of ours.
     pub async fn read(stream: UnixStream) -> Option<Self> {
         let read = tokio::time::timeout(OPENED_WITHIN, first_line(&stream)).await;

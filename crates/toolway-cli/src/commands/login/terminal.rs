@@ -17,7 +17,7 @@ use crate::elicit;
 use crate::output::Output;
 use crate::screen::{disguise, name};
 use crate::streams::Streams;
-use crate::terminal::Line;
+use crate::terminal::TypedLine;
 
 /// Shows a login on this terminal.
 pub(in crate::commands) struct AtTerminal {
@@ -62,8 +62,8 @@ impl LoginUi for AtTerminal {
         Box::pin(async move {
             if self.output.stdin_is_terminal() {
                 return match self.output.terminal().next_line().await {
-                    Line::Typed(line) => line,
-                    Line::End => std::future::pending().await,
+                    TypedLine::Typed(line) => line,
+                    TypedLine::End => std::future::pending().await,
                 };
             }
             let mut lines = self.lines.lock().await;

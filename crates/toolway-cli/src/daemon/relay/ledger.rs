@@ -22,7 +22,7 @@ pub(super) struct Ledger {
     /// What the client asked and has no answer to, by id, as it was sent.
     asked: BTreeMap<String, Asked>,
     /// Its handshake: what it said, and whether it said that it took note of the answer.
-    greeting: Option<Greeting>,
+    greeting: Option<ClientGreeting>,
     /// The level of logs that it wants.
     log_level: Option<Vec<u8>>,
     /// The resources that it follows, with the request that began it.
@@ -45,7 +45,7 @@ struct Asked {
 }
 
 #[derive(Debug, Clone)]
-struct Greeting {
+struct ClientGreeting {
     line: Vec<u8>,
     is_answered: bool,
     is_acknowledged: bool,
@@ -117,7 +117,7 @@ impl Ledger {
                     resource: resource.flatten().map(|of| of.uri),
                 };
                 if name == method::INITIALIZE {
-                    self.greeting = Some(Greeting {
+                    self.greeting = Some(ClientGreeting {
                         line: line.clone(),
                         is_answered: false,
                         is_acknowledged: false,

@@ -13,10 +13,11 @@ use tokio::process::{Child, Command};
 use toolway::StateFiles;
 use toolway_config::Environment;
 use toolway_gateway::daemon_socket::{
-    Beginning, DaemonClient, RunEnd, RunRefusal, RunRequest, WhyMoving, method,
+    DaemonClient, RunBeginning, RunEnd, RunRefusal, RunRequest, WhyMoving, method,
 };
 
-use crate::daemon::{DaemonUse, start};
+use crate::daemon::start;
+use crate::daemon_use::DaemonUse;
 use crate::exit::Exit;
 use crate::report::Report;
 
@@ -76,13 +77,15 @@ impl Upstream {
             let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
             let streams = [theirs.as_fd(), theirs.as_fd(), rustix::stdio::stderr()];
             match client.begin(request, streams) {
-                Ok(Beginning::Begun(running)) => return Ok(Some(Self::begun(ours, running)?)),
+                Ok(RunBeginning::Begun(running)) => return Ok(Some(Self::begun(ours, running)?)),
                 // A daemon that somebody wanted is wanted of this build too.
-                Ok(Beginning::Refused(refused)) if refused.data.reason == RunRefusal::Outdated => {
+                Ok(RunBeginning::Refused(refused))
+                    if refused.data.reason == RunRefusal::Outdated =>
+                {
                     starts = true;
                 }
-                Ok(Beginning::NotBegun) => {}
-                Ok(Beginning::Refused(_)) | Err(_) => return Ok(None),
+                Ok(RunBeginning::NotBegun) => {}
+                Ok(RunBeginning::Refused(_)) | Err(_) => return Ok(None),
             }
         }
         Ok(None)

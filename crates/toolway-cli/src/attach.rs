@@ -16,14 +16,15 @@ use toolway_gateway::daemon_socket::{
     AttachError, DaemonClient, RunEnd, RunOutcome, RunRefusal, RunRequest, SignalFeed,
 };
 
-use super::build::{Build, namespaces};
-use super::{DaemonUse, VARIABLE, relay, start};
 use crate::args::{Cli, Command};
+use crate::daemon::build::{Build, namespaces};
+use crate::daemon::{relay, start};
+use crate::daemon_use::{DaemonUse, VARIABLE};
 use crate::exit::Exit;
 use crate::report::Report;
 
 /// What became of a command that may run in the daemon.
-pub(crate) enum Attached {
+pub(crate) enum AttachEnd {
     /// It ran there, and ended so.
     Ended(RunEnd),
     /// It is for this process to run.
@@ -31,9 +32,9 @@ pub(crate) enum Attached {
 }
 
 /// Has the daemon run the command that was typed, where it is to.
-pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<Attached, Report> {
+pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<AttachEnd, Report> {
     if !cli.command.may_attach() || cli.global.runs_alone() {
-        return Ok(Attached::Here);
+        return Ok(AttachEnd::Here);
     }
     let said = DaemonUse::said(environment).map_err(|other| {
         Report::usage(format!(
@@ -50,14 +51,14 @@ pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<Attached, R
         DaemonUse::Attach
     });
     if use_of_it == DaemonUse::Off {
-        return Ok(Attached::Here);
+        return Ok(AttachEnd::Here);
     }
     let Some(request) = request(environment) else {
-        return Ok(Attached::Here);
+        return Ok(AttachEnd::Here);
     };
     if is_pipe {
         let served = relay::run(environment, &request, use_of_it)?;
-        return Ok(served.map_or(Attached::Here, Attached::Ended));
+        return Ok(served.map_or(AttachEnd::Here, AttachEnd::Ended));
     }
     let folder = StateFiles::of(environment).daemon();
     let mut is_started = false;
@@ -83,7 +84,7 @@ pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<Attached, R
             rustix::stdio::stderr(),
         ];
         match client.run(&request, streams, &mut ProcessSignals::listen()?) {
-            Ok(RunOutcome::Ended(end)) => return Ok(Attached::Ended(end)),
+            Ok(RunOutcome::Ended(end)) => return Ok(AttachEnd::Ended(end)),
             Ok(RunOutcome::Lost) => return Err(lost(&cli.command)),
             // A daemon that somebody wanted is wanted of this build too.
             Ok(RunOutcome::Refused(refused)) if refused.data.reason == RunRefusal::Outdated => {
@@ -100,7 +101,7 @@ pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<Attached, R
             }
         }
     }
-    Ok(Attached::Here)
+    Ok(AttachEnd::Here)
 }
 
 /// Nothing has happened, so the command runs here.

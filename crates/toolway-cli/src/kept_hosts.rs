@@ -23,7 +23,10 @@ use toolway_config::{Environment, Flags, Plan, Planner};
 use toolway_gateway::hosted::RoutedQuestions;
 use toolway_types::ServerName;
 
-use crate::connect::CALLER;
+use crate::daemon_use;
+
+/// Who this program is in the audit.
+pub(crate) const CALLER: &str = "cli";
 
 /// The most hosts; the one that was used longest ago goes first.
 const MOST: usize = 32;
@@ -36,7 +39,7 @@ const FLEETING: [&str; 7] = [
     "TRACEPARENT",
     "TRACESTATE",
     "BAGGAGE",
-    crate::daemon::VARIABLE,
+    daemon_use::VARIABLE,
 ];
 
 /// All of them.
@@ -89,12 +92,12 @@ pub(crate) struct ProjectHost {
 struct Planned {
     plan: Plan,
     /// What the files were when the plan was made of them.
-    files: Vec<FileStamp>,
+    files: Vec<PlanFile>,
 }
 
 /// What tells two states of a file apart without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct FileStamp {
+struct PlanFile {
     path: PathBuf,
     found: Option<(u64, u64, u64, i64, i64)>,
 }
@@ -225,7 +228,7 @@ impl ProjectHost {
     /// The plan of this moment, which the host goes by when this returns.
     pub(crate) async fn plan(&self) -> Plan {
         let mut planned = self.planned.lock().await;
-        let files = FileStamp::all(&self.planner);
+        let files = PlanFile::all(&self.planner);
         if files != planned.files {
             let fresh = Planned::of(&self.planner);
             let changed = changed_servers(&planned.plan, &fresh.plan);
@@ -301,7 +304,7 @@ fn changed_servers(before: &Plan, after: &Plan) -> Vec<ServerName> {
 impl Planned {
     fn of(planner: &Arc<Planner>) -> Self {
         // First, so that a change while the plan is made is found the next time.
-        let files = FileStamp::all(planner);
+        let files = PlanFile::all(planner);
         Self {
             plan: planner.plan(),
             files,
@@ -309,7 +312,7 @@ impl Planned {
     }
 }
 
-impl FileStamp {
+impl PlanFile {
     fn all(planner: &Planner) -> Vec<Self> {
         let stamp = |path: PathBuf| {
             let found = std::fs::metadata(&path).ok();

@@ -41,7 +41,10 @@ const HARMLESS: [(&str, &str); 5] = [
     ("TZ", "UTC"),
 ];
 
-const INHERITED: [&str; 11] = [
+/// What a child has besides, that is started for a project and not for all of them.
+const PROJECT: &str = "TOOLWAY_PROJECT_DIR";
+
+const INHERITED: [&str; 10] = [
     "HOME",
     "LANG",
     "LC_ALL",
@@ -50,7 +53,6 @@ const INHERITED: [&str; 11] = [
     "SHELL",
     "TERM",
     "TMPDIR",
-    "TOOLWAY_PROJECT_DIR",
     "TZ",
     "USER",
 ];
@@ -199,7 +201,7 @@ fn sec_39_a_hook_sees_what_is_harmless_as_a_line_and_as_a_program() {
         .run(&["call", "chaos", "echo", "text=x"])
         .expect_code(0);
     for name in ["line", "program"] {
-        assert_sees(&scene.witness.account(name), &["CLAUDE_PROJECT_DIR"], &[]);
+        assert_sees(&scene.witness.account(name), &["CLAUDE_PROJECT_DIR", PROJECT], &[]);
     }
 }
 
@@ -215,6 +217,7 @@ fn sec_39_a_headers_helper_sees_its_server_and_what_its_entry_declares() {
         "CLAUDE_CODE_MCP_SERVER_NAME",
         "CLAUDE_CODE_MCP_SERVER_URL",
         "KEY",
+        PROJECT,
         "TOOLWAY_SERVER_NAME",
         "TOOLWAY_SERVER_URL",
     ];
@@ -235,7 +238,7 @@ fn sec_39_a_command_that_finds_a_secret_sees_what_is_harmless() {
     scene
         .run(&["call", "chaos", "echo", "text=x"])
         .expect_code(0);
-    assert_sees(&scene.witness.account("found"), &[], &[]);
+    assert_sees(&scene.witness.account("found"), &[PROJECT], &[]);
 }
 
 #[test]

@@ -63,8 +63,8 @@ impl Host {
         let canary = Canary::new();
         home.write_settings(servers(&[("family", family(&canary))]));
         let mark = home.project().join("called");
-        let argv =
-            json!({ "argv": ["sh", "-c", "touch \"$TOOLWAY_PROJECT_DIR/called\"; sleep 1000"] });
+        let script = format!("touch '{}'; sleep 1000", mark.display());
+        let argv = json!({ "argv": ["sh", "-c", script] });
         let arguments = argv.to_string();
         let process = command(&home, &["call", "family", "run", "--args", &arguments])
             .env("TOOLWAY_SHIELD", shield)
@@ -210,7 +210,6 @@ fn sec_39_and_sec_41_hold_below_the_launcher() {
             "TMPDIR",
             "TZ",
             "DECLARED",
-            "TOOLWAY_PROJECT_DIR",
         ];
         assert!(
             names

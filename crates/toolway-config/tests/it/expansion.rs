@@ -59,7 +59,7 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
     names.sort_unstable();
     assert_eq!(
         names,
-        ["HOME", "K", "PATH", "TOOLWAY_PROJECT_DIR"],
+        ["HOME", "K", "PATH"],
         "nothing else is inherited"
     );
     assert_eq!(local.cwd.path(), stage.root.join("home"));

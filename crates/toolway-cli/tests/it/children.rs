@@ -45,16 +45,7 @@ const HARMLESS: [(&str, &str); 5] = [
 const PROJECT: &str = "TOOLWAY_PROJECT_DIR";
 
 const INHERITED: [&str; 10] = [
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LOGNAME",
-    "PATH",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "TZ",
-    "USER",
+    "HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 ];
 
 struct Scene {
@@ -201,7 +192,11 @@ fn sec_39_a_hook_sees_what_is_harmless_as_a_line_and_as_a_program() {
         .run(&["call", "chaos", "echo", "text=x"])
         .expect_code(0);
     for name in ["line", "program"] {
-        assert_sees(&scene.witness.account(name), &["CLAUDE_PROJECT_DIR", PROJECT], &[]);
+        assert_sees(
+            &scene.witness.account(name),
+            &["CLAUDE_PROJECT_DIR", PROJECT],
+            &[],
+        );
     }
 }
 

@@ -200,16 +200,7 @@ fn sec_39_and_sec_41_hold_below_the_launcher() {
         let names: Vec<&String> = facts["env"].as_object().unwrap().keys().collect();
         assert!(names.iter().any(|name| *name == "DECLARED"), "{names:?}");
         let allowed = [
-            "HOME",
-            "LOGNAME",
-            "PATH",
-            "SHELL",
-            "TERM",
-            "USER",
-            "LANG",
-            "TMPDIR",
-            "TZ",
-            "DECLARED",
+            "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR", "TZ", "DECLARED",
         ];
         assert!(
             names

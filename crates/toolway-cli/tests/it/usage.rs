@@ -205,6 +205,7 @@ fn help_groups_the_commands_by_what_people_want() {
       status           Show the gateways that run, their clients and calls
       approvals        Answer the questions that wait for you in gateways
       tokens           Make, list and revoke the tokens of clients of `serve`
+      daemon           Keep servers running between commands
 
     Setting up:
       connect          Connect a client to Toolway
@@ -222,6 +223,8 @@ fn help_groups_the_commands_by_what_people_want() {
           --ide                            Also connect to the editor that has this directory open, as
                                            the server `ide`
       -v, --verbose...                     Say more on stderr; twice for still more
+          --no-daemon                      Start what is needed in this process, whether or not a daemon
+                                           runs
       -h, --help                           Print help (see more with '--help')
       -V, --version                        Print version
 

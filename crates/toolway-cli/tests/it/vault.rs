@@ -237,7 +237,7 @@ fn confiding(value: &str) -> Value {
     args.extend(entry["args"].as_array().cloned().unwrap_or_default());
     let mut env = entry["env"].as_object().cloned().unwrap_or_default();
     env.insert("KEY".to_owned(), json!(value));
-    json!({ "command": "/bin/sh", "args": args, "env": env })
+    json!({ "command": "/bin/sh", "args": args, "env": env, "share": "project" })
 }
 
 #[test]

@@ -38,6 +38,7 @@ mod hooks;
 mod host;
 mod http;
 mod inbound;
+mod kept;
 mod leaving;
 mod lifecycle;
 mod logins;

@@ -29,7 +29,7 @@ const LONG: Duration = Duration::from_secs(75);
 
 /// How often a server was started, and how many of it run.
 #[derive(Default, Clone)]
-struct Starts {
+pub(crate) struct Starts {
     all: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
 }
@@ -43,11 +43,11 @@ impl Drop for Runs {
 }
 
 impl Starts {
-    fn all(&self) -> usize {
+    pub(crate) fn all(&self) -> usize {
         self.all.load(Ordering::SeqCst)
     }
 
-    fn running(&self) -> usize {
+    pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::SeqCst)
     }
 
@@ -66,7 +66,7 @@ impl Starts {
     }
 }
 
-fn counted(server: InProcessServer) -> (InProcessServer, Starts) {
+pub(crate) fn counted(server: InProcessServer) -> (InProcessServer, Starts) {
     let starts = Starts::default();
     (starts.of(server), starts)
 }

@@ -45,6 +45,7 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
         ]
         .map(|file| modules.join(file))
         .to_vec(),
+        omit: &[],
     }
     .install()?;
     // Clients that are programs have dependencies of their own, which must not meet the others'.
@@ -64,8 +65,10 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
         ]
         .map(|file| modules.join(file))
         .to_vec(),
+        omit: &[],
     }
     .install()?;
+    typescript(&manifests, &home)?;
     Venv {
         requirements: "requirements.txt",
         constraints: "constraints.txt",
@@ -86,9 +89,34 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
         requirements: "requirements-sdk1.txt",
         constraints: "constraints-sdk1.txt",
         name: "venv-sdk1",
-        programs: &["python", "mcp", "uvicorn"],
+        programs: &["python", "mcp", "uvicorn", "mypy", "hatchling"],
     }
     .install(&manifests, &home)
+}
+
+/// What TypeScript is compiled with, and whose server objects our package takes.
+fn typescript(manifests: &Path, home: &Path) -> Result<()> {
+    let own = home.join("typescript");
+    fs::create_dir_all(&own).with_context(|| format!("cannot create `{}`", own.display()))?;
+    let modules = own.join("node_modules");
+    Npm {
+        what: "the TypeScript compiler and what it is tried on",
+        manifests: &manifests.join("typescript"),
+        home: &own,
+        stamp: own.join("npm.stamp"),
+        proof: [
+            "typescript/bin/tsc",
+            "@types/node/package.json",
+            "@anthropic-ai/claude-agent-sdk/sdk.mjs",
+            "@modelcontextprotocol/sdk/dist/esm/server/mcp.js",
+            "@modelcontextprotocol/server/dist/index.mjs",
+        ]
+        .map(|file| modules.join(file))
+        .to_vec(),
+        // The agent SDK's programs for every platform; its helpers do without.
+        omit: &["--omit=optional"],
+    }
+    .install()
 }
 
 /// Builds the client on the official Rust SDK, whose dependencies nothing else here needs.
@@ -133,6 +161,7 @@ pub(crate) fn npm_gateways(workspace: &Workspace) -> Result<PathBuf> {
         ]
         .map(|file| modules.join(file))
         .to_vec(),
+        omit: &[],
     }
     .install()?;
     Ok(modules)
@@ -164,6 +193,7 @@ pub(crate) fn conformance(workspace: &Workspace, name: &str, file: &str) -> Resu
         home: &home,
         stamp: home.join("npm.stamp"),
         proof: vec![wanted.clone()],
+        omit: &[],
     }
     .install()?;
     Ok(wanted)
@@ -228,6 +258,8 @@ struct Npm<'a> {
     home: &'a Path,
     stamp: PathBuf,
     proof: Vec<PathBuf>,
+    /// Which kinds of packages npm is told to leave out.
+    omit: &'a [&'a str],
 }
 
 impl Npm<'_> {
@@ -256,6 +288,7 @@ impl Npm<'_> {
             let mut npm = Command::new("npm");
             // No package here needs its install scripts, so none may run.
             npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+                .args(self.omit)
                 .current_dir(self.home);
             npm
         })?;

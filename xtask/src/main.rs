@@ -44,6 +44,8 @@ struct Arguments {
 enum Chore {
     /// Install the real peers, then run every check and every test
     Test(test::Options),
+    /// Install the real peers and nothing else
+    Peers,
     /// Let the official conformance suite judge the library and the gateway
     Conformance(conformance::Options),
     /// Check the rules of the house that no compiler knows
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = Workspace::find().and_then(|workspace| match arguments.chore {
         Chore::Test(options) => test::run(&workspace, &options),
+        Chore::Peers => install::peers(&workspace),
         Chore::Conformance(options) => conformance::run(&workspace, &options),
         Chore::Tidy => tidy::run(&workspace),
         Chore::Deny => deny::run(&workspace),

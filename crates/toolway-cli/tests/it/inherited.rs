@@ -71,7 +71,7 @@ fn network(toolway: &mut Command) -> &mut Command {
 /// The names of those that a server got.
 fn got(env: &Value) -> Vec<&str> {
     let env = env.as_object().unwrap();
-    let own = ["HOME", "LANG", "PATH", "USER"];
+    let own = ["HOME", "LANG", "PATH", "TOOLWAY_PROJECT_DIR", "USER"];
     let names = env.keys().map(String::as_str);
     names.filter(|name| !own.contains(name)).collect()
 }

@@ -57,7 +57,11 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
     assert_eq!(local.env["K"].expose(), MARK);
     let mut names: Vec<_> = local.environment().map(|(name, _)| name).collect();
     names.sort_unstable();
-    assert_eq!(names, ["HOME", "K", "PATH"], "nothing else is inherited");
+    assert_eq!(
+        names,
+        ["HOME", "K", "PATH", "TOOLWAY_PROJECT_DIR"],
+        "nothing else is inherited"
+    );
     assert_eq!(local.cwd.path(), stage.root.join("home"));
 }
 

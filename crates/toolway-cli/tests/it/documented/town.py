@@ -44,6 +44,8 @@ def answer(name, method, params):
     if method == "tools/call" and params["name"] == "list_issues":
         text = {"type": "text", "text": json.dumps(ISSUES)}
         return {"content": [text], "structuredContent": ISSUES}
+    if method == "tools/call" and params["name"] == "echo":
+        return {"content": [{"type": "text", "text": "Echo: " + params["arguments"]["message"]}]}
     if method == "tools/call":
         said = json.dumps(params.get("arguments", {}), sort_keys=True)
         return {"content": [{"type": "text", "text": said}]}

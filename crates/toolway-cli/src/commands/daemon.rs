@@ -26,6 +26,9 @@ use crate::{age, connect};
 /// How long the daemon may take to say what it does.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
+/// How many daemons in a row may end just when they are asked.
+const DAEMONS: u32 = 5;
+
 /// How long it may take to end: what runs has half a minute, and servers a little.
 const ENDS_WITHIN: Duration = Duration::from_secs(90);
 
@@ -113,13 +116,19 @@ fn client(context: &Context) -> Result<Option<DaemonClient>, Report> {
     Ok(DaemonClient::connect(&folder(context))?)
 }
 
-/// What a running daemon says of itself.
+/// What a running daemon says of itself. One that ends just then says nothing, and another may have
+/// taken its place.
 fn ask_status(context: &Context) -> Result<Option<DaemonStatus>, Report> {
-    let Some(client) = client(context)? else {
-        return Ok(None);
-    };
-    let status = client.ask(method::STATUS, &json!({}), ANSWERS_WITHIN)?;
-    Ok(Some(status))
+    for _ in 0..DAEMONS {
+        let Some(client) = client(context)? else {
+            return Ok(None);
+        };
+        match client.ask(method::STATUS, &json!({}), ANSWERS_WITHIN) {
+            Err(AttachError::Gone) => {}
+            status => return Ok(Some(status?)),
+        }
+    }
+    Err(AttachError::Gone.into())
 }
 
 fn begin(context: &Context) -> Outcome {
@@ -187,8 +196,12 @@ fn stop(context: &Context, args: &DaemonStopArgs) -> Outcome {
         say_none(context);
         return Ok(Exit::Success);
     };
-    let (answered, ended): (Value, _) =
-        client.ask_until_end(method::STOP, &json!({ "now": args.now }), ENDS_WITHIN)?;
+    let asked = client.ask_until_end(method::STOP, &json!({ "now": args.now }), ENDS_WITHIN);
+    let (answered, ended): (Value, _) = match asked {
+        // It was on its way out already.
+        Err(AttachError::Gone) => (Value::Null, true),
+        asked => asked?,
+    };
     if !ended {
         let runs = answered["runs"].as_u64().unwrap_or_default();
         return Err(Report::new(

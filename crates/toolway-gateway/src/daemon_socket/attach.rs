@@ -44,6 +44,9 @@ pub enum AttachError {
         /// Whose.
         uid: u32,
     },
+    /// It ended before it answered.
+    #[error("the daemon ended before it answered")]
+    Gone,
     /// The connection is of no use.
     #[error("the daemon cannot be talked to: {0}")]
     Io(#[from] io::Error),
@@ -130,9 +133,14 @@ impl DaemonClient {
     ) -> Result<Answer, AttachError> {
         let request = message::request(name, params).map_err(|error| unreadable(&error))?;
         self.stream.get_ref().set_read_timeout(Some(limit))?;
-        self.stream.get_mut().write_all(&request)?;
-        let Some(heard) = self.next()? else {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        if let Err(error) = self.stream.get_mut().write_all(&request) {
+            return Err(without_answer(error));
+        }
+        let heard = match self.next() {
+            Ok(Some(heard)) => heard,
+            Ok(None) => return Err(AttachError::Gone),
+            Err(AttachError::Io(error)) => return Err(without_answer(error)),
+            Err(error) => return Err(error),
         };
         match (heard.result, heard.error) {
             (Some(result), _) => serde_json::from_value(result).map_err(|error| unreadable(&error)),
@@ -272,6 +280,16 @@ fn send(stream: &UnixStream, line: &[u8], streams: &[BorrowedFd<'_>; 3]) -> io::
     };
     let mut stream = stream;
     stream.write_all(&line[sent..])
+}
+
+/// A daemon that ends closes what it has not read, and its client sees any of these.
+fn without_answer(error: io::Error) -> AttachError {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::UnexpectedEof => AttachError::Gone,
+        _ => AttachError::Io(error),
+    }
 }
 
 fn is_nobody(error: &io::Error) -> bool {

@@ -113,6 +113,32 @@ fn garbage_on_the_socket_harms_nobody() {
     assert_eq!(status(&home)["runs"], serde_json::json!([]));
 }
 
+/// A daemon in its last moment: it takes a connection, and is gone.
+#[test]
+fn a_daemon_that_ends_while_it_is_asked_is_none() {
+    let (home, _canary) = home_with(reporting());
+    start(&home);
+    let name = socket(&home);
+    run(&home, &["daemon", "stop"]).expect_code(0);
+    for words in [["status", "--json"].as_slice(), &["stop"]] {
+        let listener = UnixListener::bind(&name).unwrap();
+        let gone = name.clone();
+        let ending = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            std::fs::remove_file(&gone).unwrap();
+            drop((stream, listener));
+        });
+        let words = [&["daemon"], words].concat();
+        let output = run(&home, &words).expect_code(0);
+        ending.join().unwrap();
+        assert!(!output.stderr.contains("error"), "{}", output.stderr);
+        assert_eq!(
+            output.stdout.trim(),
+            if words[1] == "stop" { "" } else { "null" }
+        );
+    }
+}
+
 #[test]
 fn a_service_manager_can_hand_the_socket_over() {
     let (home, _canary) = home_with(reporting());

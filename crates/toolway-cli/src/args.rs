@@ -14,9 +14,9 @@ use toolway_config::Flags;
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
     account, add, add_json, approvals, approve, audit, auth, call, complete, completions, connect,
-    daemon, demo, doctor, explain, generate_docs, get, idp, import, list, login, logout, logs, man,
-    permissions, policy, prompt, prompts, read, reconnect, refresh, remove, resources, serve,
-    skills, state, status, switch, tokens, tools, vault,
+    control, daemon, demo, doctor, explain, generate_docs, get, idp, import, list, login, logout,
+    logs, man, permissions, policy, prompt, prompts, read, reconnect, refresh, remove, resources,
+    serve, skills, state, status, switch, tokens, tools, vault,
 };
 use crate::connect::memory;
 use crate::output::Errors;
@@ -182,6 +182,7 @@ pub(crate) enum Command {
     Skill(skills::SkillArgs),
     State(state::StateArgs),
     Serve(serve::ServeArgs),
+    Control(control::ControlArgs),
     Status(status::StatusArgs),
     Approvals(approvals::ApprovalsArgs),
     Daemon(daemon::DaemonArgs),
@@ -226,7 +227,8 @@ impl Command {
             | Self::Prompt(_)
             | Self::Skills(_)
             | Self::Skill(_)
-            | Self::Serve(_) => true,
+            | Self::Serve(_)
+            | Self::Control(_) => true,
             Self::Daemon(args) => args.is_daemon(),
             _ => false,
         }
@@ -268,6 +270,7 @@ impl Command {
             Self::Skills(_) => "skills",
             Self::Skill(_) => "skill",
             Self::Serve(_) => "serve",
+            Self::Control(_) => "control",
             _ => "toolway",
         }
     }

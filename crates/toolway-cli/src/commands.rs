@@ -13,6 +13,7 @@ pub(crate) mod call;
 pub(crate) mod complete;
 pub(crate) mod completions;
 pub(crate) mod connect;
+pub(crate) mod control;
 pub(crate) mod daemon;
 pub(crate) mod demo;
 pub(crate) mod doctor;

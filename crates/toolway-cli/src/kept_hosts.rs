@@ -275,7 +275,7 @@ async fn follow(mut watch: ConfigWatch, pool: ConnectionPool, mut ended: oneshot
 }
 
 /// The servers that decide about calls: hooks, and what decides in mode `auto`.
-fn asked_before_calls(plan: &Plan) -> ViewSpec {
+pub(crate) fn asked_before_calls(plan: &Plan) -> ViewSpec {
     let classifier = plan.permissions.classifier().and_then(|it| it.server());
     let names = plan.hooks.servers().chain(classifier);
     ViewSpec {

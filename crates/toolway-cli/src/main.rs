@@ -158,6 +158,7 @@ fn run(context: &mut Context, command: Command) -> Outcome {
         Command::Skills(args) => commands::skills::run(context, &args),
         Command::Skill(args) => commands::skills::show(context, &args),
         Command::Serve(args) => commands::serve::run(context, &args),
+        Command::Control(args) => commands::control::run(context, &args),
         Command::Status(args) => commands::status::run(context, &args),
         Command::Approvals(args) => commands::approvals::run(context, &args),
         Command::Daemon(args) => commands::daemon::run(context, &args, read_for_daemon),

@@ -9,6 +9,7 @@
 pub mod account;
 pub mod admission;
 pub mod approval;
+pub mod brought;
 mod command_line;
 pub mod connect;
 pub mod curation;
@@ -55,6 +56,7 @@ pub use approval::{
     RepositoryFiles, UnboundCode, allow_for_repository_server, local_settings_text, reset,
     trust_local,
 };
+pub use brought::{BroughtPlan, brought};
 pub use command_line::split_command;
 pub use curation::Curation;
 pub use decision::{approve, reject, repository_files, repository_server};

@@ -50,6 +50,8 @@ pub struct Flags {
     pub approve_project_servers: bool,
     /// `--ide`: the editor that has the working directory open is a server too.
     pub ide: bool,
+    /// Servers that a program or an agent brings itself, by name.
+    pub brought: Vec<(String, Map<String, Value>)>,
     /// Hosted connectors of the account: the lowest scope.
     pub connectors: Vec<ConnectorEntry>,
 }
@@ -63,6 +65,7 @@ impl fmt::Debug for Flags {
             .field("strict", &self.strict)
             .field("approve_project_servers", &self.approve_project_servers)
             .field("ide", &self.ide)
+            .field("brought", &self.brought.len())
             .field("connectors", &self.connectors)
             .finish()
     }

@@ -197,6 +197,7 @@ impl Permissions {
             rules.ask.extend(of_layer.ask);
             rules.allow.extend(of_layer.allow);
             rules.repository_servers.extend(of_layer.repository_servers);
+            rules.brought.extend(of_layer.brought);
             if layer.mode.map(|(scope, _)| scope) >= all.mode.map(|(scope, _)| scope) {
                 all.mode = layer.mode;
             }
@@ -222,14 +223,17 @@ impl Permissions {
     }
 
     /// Only what restricts: deny, ask and the ban on bypass. For a file that is not trusted to
-    /// permit anything.
+    /// permit anything. What a program says of servers that it brought itself is its own to say.
     #[must_use]
     pub fn narrowing_only(self) -> Permissions {
+        let mut rules = Arc::unwrap_or_clone(self.rules);
+        let brought = &rules.brought;
+        rules.allow.retain(|rule| {
+            let given = rule.given_for();
+            given.is_some_and(|server| brought.contains_key(server))
+        });
         Permissions {
-            rules: Arc::new(RuleSet {
-                allow: Vec::new(),
-                ..Arc::unwrap_or_clone(self.rules)
-            }),
+            rules: Arc::new(rules),
             mode: None,
             pins: self.pins.filter(|(_, policy)| *policy == PinPolicy::Ask),
             classifier: None,

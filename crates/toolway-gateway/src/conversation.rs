@@ -40,6 +40,14 @@ pub trait Conversation: Send + Sync + 'static {
 
     /// Hears the answer to a request of ours.
     fn answered(&self, _id: Id, _outcome: Result<RawJson, RpcError>) {}
+
+    /// What a request of this method is answered that its client took back; mostly nothing.
+    fn taken_back(&self, _method: &str) -> Option<RpcError> {
+        None
+    }
+
+    /// The client says nothing any more, and answers nothing. What it asked before may still end.
+    fn ended(&self) {}
 }
 
 /// The answer on its way.

@@ -6,6 +6,8 @@
 //! run is a future that the caller drives, and dropping it ends everything it started; connections
 //! over HTTP are tasks that it holds.
 
+mod client_questions;
+pub mod control;
 pub mod conversation;
 pub mod daemon_socket;
 pub mod error;
@@ -19,6 +21,7 @@ pub mod owner_socket;
 pub mod seal;
 pub mod stdio;
 
+pub use control::{ControlOptions, ControlService};
 pub use conversation::{
     Answer, AnswerFuture, Conversation, Endpoint, IncomingRequest, NoConversation, Peer, Service,
     stateless,

@@ -17,7 +17,7 @@ use toolway_wire::envelope::{self, ReceivedMessage};
 use toolway_wire::era::method;
 use toolway_wire::{Id, RawJson};
 
-use crate::conversation::{Conversation, IncomingRequest, NoConversation, Peer, Service};
+use crate::conversation::{Answer, Conversation, IncomingRequest, NoConversation, Peer, Service};
 use crate::error::RequestRefusal;
 use crate::outlet::Outlet;
 
@@ -117,13 +117,14 @@ impl OrderedClient {
         let id = request.id.clone();
         self.cancels.insert(id.clone(), handle);
         let conversation = Arc::clone(&self.conversation);
+        let taken_back = conversation.taken_back(&request.method);
         let answer = conversation.request(request, self.outlet.clone());
         let work = Abortable::new(answer, registration);
         self.running.push(Box::pin(async move {
             let answer = match work.await {
                 Ok(answer) => Some(answer.message(&id)),
-                // The client asked not to be answered.
-                Err(Aborted) => None,
+                // In MCP, the client asked not to be answered.
+                Err(Aborted) => taken_back.map(|error| Answer::from(error).message(&id)),
             };
             (id, answer)
         }));
@@ -149,8 +150,9 @@ impl OrderedClient {
         }
     }
 
-    /// Carries on until nothing runs and everything is written.
+    /// Carries on until nothing runs and everything is written: the client says nothing any more.
     pub(crate) async fn drain(&mut self) {
+        self.conversation.ended();
         while let Some((id, answer)) = self.running.next().await {
             self.finish(&id, answer);
         }

@@ -132,7 +132,8 @@ impl Outlet {
     /// the service like any message.
     pub fn ask(&self, message: Bytes) -> Result<(), ClientBusy> {
         let mut queue = self.queue();
-        if queue.gone || queue.requests.count >= MAX_WAITING {
+        let is_full = queue.requests.count >= MAX_WAITING || queue.requests.bytes > MAX_UNREAD;
+        if queue.gone || is_full {
             return Err(ClientBusy);
         }
         queue.push(OutgoingKind::Request, message);

@@ -339,10 +339,13 @@ pub enum Lasting {
 }
 
 /// A person's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum PermissionAnswer {
     /// Run it, this once.
     Yes,
+    /// What this says, which is a yes, and with these arguments in the place of the call's own. They
+    /// are validated, and hooks and rules judge them, like any others.
+    YesWith(Map<String, Value>, Box<PermissionAnswer>),
     /// Run it, and do not ask about this tool again as long as the host runs.
     Session,
     /// Run it, and keep a rule that allows it.

@@ -44,7 +44,7 @@ use crate::call::{
 };
 use crate::catalog_memory::CatalogMemory;
 use crate::dispatch::Dispatch;
-use crate::dispatch::hooks::{HookRunner, HookRunnerOwner};
+use crate::dispatch::hooks::{HookRunner, HookRunnerOwner, LibraryHook};
 use crate::event::{Changes, HostEvent, NoPlanSource, ToldCall, UnknownServer};
 use crate::journal::Journal;
 use crate::reconnect::Unless;
@@ -181,6 +181,12 @@ impl Host {
         let view = options.view.unwrap_or_else(|| self.own.party.view.clone());
         let party = CallingParty::new(Arc::new(side), answers, options.pool, view, options.consent);
         Attached::new(Arc::clone(&self.core), party)
+    }
+
+    /// Adds hooks that are functions of this program, for a front-end that learns of them once the
+    /// host runs. Only once: gives false otherwise, and nothing is added then.
+    pub fn add_hooks(&self, hooks: Vec<LibraryHook>) -> bool {
+        self.core.runner.add(hooks)
     }
 
     /// A view of this host, for callers that see less than all of it, or servers of their own

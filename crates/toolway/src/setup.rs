@@ -11,12 +11,15 @@ mod variables;
 
 use std::sync::{Arc, OnceLock};
 
+use serde_json::{Map, Value};
 use toolway_auth::account::StoredAccount;
 use toolway_auth::logins::Logins;
 use toolway_auth::references::ReferenceResolver;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_config::account::directory::copy_file;
-use toolway_config::{AccountProvider, Environment, Flags, Hooks, Plan, PlannedServer, Planner};
+use toolway_config::{
+    AccountProvider, BroughtPlan, Environment, Flags, Hooks, Plan, PlannedServer, Planner,
+};
 use toolway_transport::Shield;
 use toolway_transport::client::{HttpClient, HttpClientOptions};
 use toolway_types::{Diagnosis, Origin, Secret, ServerName};
@@ -34,6 +37,7 @@ use crate::journal::Journal;
 use crate::offering::Offering;
 use crate::spans::{CallTrace, SpanExport};
 use crate::supervisor::recall::{Recalled, recall_catalog};
+use crate::tasks;
 use crate::watch::{Watched, request_reconnect};
 
 /// What one person's hosts are made of: the environment, the flags, and what both say.
@@ -88,6 +92,25 @@ impl UserSetup {
     /// Which servers there are, and which may connect.
     pub fn plan(&self) -> Plan {
         toolway_config::plan(&self.environment, &self.flags)
+    }
+
+    /// Judges servers that a program or an agent brings itself, by name. Their plan is for a view of
+    /// a host ([`ViewSpec::own`](crate::ViewSpec::own)); it does not follow files.
+    pub async fn brought(&self, definitions: Map<String, Value>) -> BroughtPlan {
+        let environment = self.environment.clone();
+        let names: Vec<String> = definitions.keys().cloned().collect();
+        let judge = move || toolway_config::brought(&environment, &definitions);
+        match tasks::blocking("brought servers", judge).await {
+            Ok(brought) => brought,
+            Err(failure) => {
+                tracing::error!(%failure, "servers were not judged, so they are not there");
+                let why = "it could not be judged";
+                BroughtPlan {
+                    errors: names.into_iter().map(|it| (it, why.to_owned())).collect(),
+                    ..BroughtPlan::default()
+                }
+            }
+        }
     }
 
     /// Plans again while files change.

@@ -7,7 +7,7 @@
 
 mod access;
 mod listening;
-mod owner;
+pub(super) mod owner;
 mod shown;
 
 use std::net::SocketAddr;
@@ -301,7 +301,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
 }
 
 /// Keeps what servers offer for the next start while this one goes on: it may be ended at any time.
-async fn remember(host: &Host) {
+pub(super) async fn remember(host: &Host) {
     let mut snapshots = host.watch();
     let mut kept = 0;
     loop {
@@ -329,7 +329,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Gives back what connecting to all servers at once took, and later what busy times did, and goes on
 /// for ever.
-async fn trim_when_idle(host: &Host) {
+pub(super) async fn trim_when_idle(host: &Host) {
     host.settled().await;
     loop {
         memory::return_unused();

@@ -25,6 +25,7 @@ mod children;
 mod classifier;
 mod completions;
 mod connect;
+mod control;
 mod curation;
 mod daemon;
 mod daily;

@@ -202,6 +202,7 @@ fn help_groups_the_commands_by_what_people_want() {
 
     Serving:
       serve            Serve every configured server as one MCP server
+      control          Serve one program, which uses Toolway as a library
       status           Show the gateways that run, their clients and calls
       approvals        Answer the questions that wait for you in gateways
       tokens           Make, list and revoke the tokens of clients of `serve`

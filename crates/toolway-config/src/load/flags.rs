@@ -1,6 +1,6 @@
-//! Servers given on the command line.
+//! Servers given on the command line, or by the program that runs the host.
 //!
-//! Owns: `--mcp-config` and `--mcp-server`.
+//! Owns: `--mcp-config`, `--mcp-server`, and definitions that a program brings.
 
 use serde_json::{Map, Value, json};
 use toolway_types::{Diagnosis, Scope, TransportKind};
@@ -13,6 +13,7 @@ use crate::source::{FileKind, TextSource};
 
 const CONFIG: &str = "--mcp-config";
 const SERVER: &str = "--mcp-server";
+const BROUGHT: &str = "(program)";
 
 impl Loader<'_> {
     pub(super) fn flags(&mut self, flags: &Flags) {
@@ -24,6 +25,11 @@ impl Loader<'_> {
         }
         for value in &flags.mcp_server {
             self.server_flag(value, order);
+            order += 1;
+        }
+        for (name, definition) in &flags.brought {
+            let file = raw::single(name.clone(), definition.clone(), &TextSource::Program);
+            self.add(Scope::Dynamic, order, self.place_at_cwd(BROUGHT), file);
             order += 1;
         }
     }

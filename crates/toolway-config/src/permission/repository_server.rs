@@ -3,17 +3,18 @@
 //! Owns which allow rules count for such a server: those that were given for its present
 //! definition, and those that name no server at all. A rule goes by name, and a repository can
 //! choose any name for its server. Deny and ask rules count for every server of a name. The given
-//! rules are kept by `approval/allowed_rules.rs`.
+//! rules are kept by `approval/allowed_rules.rs`. Servers that a program or an agent brought itself
+//! stand here too: what was given for another definition of their name does not count for them.
 
 use std::sync::Arc;
 
-use toolway_types::{Origin, ServerName};
+use toolway_types::{Origin, Scope, ServerName, ToolKey, TransportKind};
 
 use super::predicate::{PredicateResult, RuleStance};
 use super::rule::PermissionRule;
 use super::rule_set::RepositoryServer;
 use super::subject::{CallSubject, SubjectTool};
-use super::{CitedRule, Permissions};
+use super::{CitedRule, PermissionList, Permissions, rule_for_tool};
 
 /// An allow rule that would match, but was not given for this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +58,51 @@ impl Permissions {
             let rules = Arc::make_mut(&mut self.rules);
             rules.allow.retain(|rule| !is_for_them(rule));
         }
+    }
+
+    /// A program or an agent brought these servers itself: no allow rule that names one of them was
+    /// given for what it is there. Rules that deny or ask hold for them as for others.
+    pub(crate) fn set_apart(
+        &mut self,
+        servers: impl IntoIterator<Item = (ServerName, Option<TransportKind>)>,
+    ) {
+        let rules = Arc::make_mut(&mut self.rules);
+        rules.brought.extend(servers);
+    }
+
+    /// Adds a rule for one tool of a server that a program brought, by that program's word; false
+    /// where its name cannot be written as a rule.
+    pub(crate) fn add_of_program(&mut self, list: PermissionList, key: &ToolKey) -> bool {
+        let source = &Origin::Program;
+        let Some(written) = rule_for_tool(key) else {
+            return false;
+        };
+        let rules = Arc::make_mut(&mut self.rules);
+        let (rule, place) = match list {
+            PermissionList::Allow => (
+                PermissionRule::given(&written, source, &key.server),
+                &mut rules.allow,
+            ),
+            PermissionList::Ask => (
+                PermissionRule::parse(&written, list.stance(), source, Scope::Dynamic),
+                &mut rules.ask,
+            ),
+            PermissionList::Deny => (
+                PermissionRule::parse(&written, list.stance(), source, Scope::Dynamic),
+                &mut rules.deny,
+            ),
+        };
+        rule.map(|rule| place.push(rule)).is_ok()
+    }
+
+    /// Whether a program or an agent brought it.
+    pub fn is_apart(&self, server: &ServerName) -> bool {
+        self.rules.brought.contains_key(server)
+    }
+
+    /// Whether it lives in the program that brought it, which may define its tools as it likes.
+    pub fn is_of_program(&self, server: &ServerName) -> bool {
+        self.rules.brought.get(server) == Some(&Some(TransportKind::Sdk))
     }
 
     /// The server, if a repository brought it.

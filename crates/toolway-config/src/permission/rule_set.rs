@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use toolway_types::{Origin, ServerName, ToolKey};
+use toolway_types::{Origin, ServerName, ToolKey, TransportKind};
 
 use super::rule::PermissionRule;
 use super::spelling::ToolNames;
@@ -36,6 +36,9 @@ pub(super) struct RuleSet {
     pub(super) allow: Vec<PermissionRule>,
     /// The servers for which not every allow rule of their name counts.
     pub(super) repository_servers: RepositoryServers,
+    /// The servers that a program or an agent brought: an allow rule of their name was given for
+    /// another definition, so none counts but those that came with them.
+    pub(super) brought: BTreeMap<ServerName, Option<TransportKind>>,
 }
 
 impl RuleSet {
@@ -54,6 +57,12 @@ impl RuleSet {
 
     /// Whether an allow rule counts for this server; none for the host's own tools.
     pub(super) fn counts(&self, rule: &PermissionRule, server: Option<&ServerName>) -> bool {
+        if server.is_some_and(|server| self.brought.contains_key(server)) {
+            return match rule.given_for() {
+                Some(given) => Some(given) == server,
+                None => rule.names_no_server(),
+            };
+        }
         let repository = server.and_then(|server| self.repository_servers.get(server));
         match (repository, rule.given_for()) {
             (None, given) => given.is_none(),

@@ -34,9 +34,9 @@ use super::owner_methods::is_owners;
 use super::parked::{CurrentOutlet, ParkedCalls};
 use super::party::ClientParty;
 use super::scope::EndpointScope;
-use super::stream_asker::ClientQuestions;
 use super::traced;
 use super::work::{self, ServerWork};
+use crate::client_questions::ClientQuestions;
 use crate::conversation::{Answer, AnswerFuture, Conversation, Endpoint, IncomingRequest, Peer};
 use crate::outlet::Outlet;
 
@@ -74,10 +74,12 @@ struct ClientState {
 
 impl HostedClient {
     pub(super) fn new(party: ClientParty, unasked: Option<Outlet>) -> Self {
+        let program = party.core.program.as_ref();
+        let questions = program.map(|program| Arc::clone(&program.questions));
         Self {
             party: Arc::new(party),
             unasked,
-            questions: Arc::default(),
+            questions: questions.unwrap_or_default(),
             parked: ParkedCalls::default(),
             listeners: Listeners::default(),
             state: Mutex::default(),
@@ -305,7 +307,7 @@ fn changed_method(list: ListKind) -> &'static str {
 }
 
 /// Progress under the client's own token, otherwise as the server sent it.
-fn progress_message(progress: &Progress, token: &RawJson) -> bytes::Bytes {
+pub(crate) fn progress_message(progress: &Progress, token: &RawJson) -> bytes::Bytes {
     let params = if let Some(raw) = &progress.raw {
         rewritten(raw, |name| match name {
             "progressToken" => Replacement::Json(Some(token.get())),

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolway::{Host, Tracer};
+use toolway::{Host, RequestAsked, Tracer};
 
+use super::program_side::ProgramSide;
 use crate::metrics::Metrics;
 use crate::seal::SealKeys;
 
@@ -20,6 +21,8 @@ pub(super) struct ServiceCore {
     pub(super) seal: SealKeys,
     pub(super) metrics: Arc<Metrics>,
     pub(super) tracer: Option<Tracer>,
+    /// The program that alone is served, where it is one.
+    pub(super) program: Option<ProgramSide>,
     numbers: AtomicU64,
     beside: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
     end: CancellationToken,
@@ -30,6 +33,7 @@ impl ServiceCore {
         host: Arc<Host>,
         seal: SealKeys,
         tracer: Option<Tracer>,
+        program: Option<ProgramSide>,
         beside: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
     ) -> Self {
         Self {
@@ -37,10 +41,18 @@ impl ServiceCore {
             seal,
             metrics: Metrics::new(),
             tracer,
+            program,
             numbers: AtomicU64::new(1),
             beside,
             end: CancellationToken::new(),
         }
+    }
+
+    /// Who is asked because of requests of the program that alone is served, as far as it said so.
+    pub(super) fn asked_of_program(&self) -> RequestAsked {
+        let program = self.program.as_ref();
+        let asked = program.and_then(|program| program.asked.get());
+        asked.cloned().unwrap_or_default()
     }
 
     /// Lets everything end that has no end of its own.

@@ -11,6 +11,6 @@ pub(super) const QUESTIONS: &str = "toolway/questions";
 pub(super) const ANSWER: &str = "toolway/answer";
 
 /// Whether a method is the owner's, known or not.
-pub(super) fn is_owners(method: &str) -> bool {
+pub(crate) fn is_owners(method: &str) -> bool {
     method.starts_with("toolway/")
 }

@@ -21,6 +21,7 @@ use super::core::ServiceCore;
 use super::endpoint::{EndpointClient, EndpointOptions, ServedEndpoint};
 use super::lists::ToldLists;
 use super::party::ClientParty;
+use super::program_side::ProgramSide;
 use super::record::ClientRecord;
 use super::scope::EndpointScope;
 use crate::conversation::{Conversation, Endpoint, NoConversation, Peer, Service};
@@ -95,8 +96,26 @@ pub type ServiceDriver = BoxFuture<'static, ()>;
 impl HostService {
     /// Serves a host.
     pub fn new(host: Arc<Host>, options: HostServiceOptions) -> (Arc<Self>, ServiceDriver) {
+        Self::made(host, options, None)
+    }
+
+    /// Serves a host to one program, which talks more than MCP over its pipe.
+    pub(crate) fn for_program(
+        host: Arc<Host>,
+        options: HostServiceOptions,
+        program: ProgramSide,
+    ) -> (Arc<Self>, ServiceDriver) {
+        Self::made(host, options, Some(program))
+    }
+
+    fn made(
+        host: Arc<Host>,
+        options: HostServiceOptions,
+        program: Option<ProgramSide>,
+    ) -> (Arc<Self>, ServiceDriver) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let core = Arc::new(ServiceCore::new(host, options.seal, options.tracer, sender));
+        let (seal, tracer) = (options.seal, options.tracer);
+        let core = Arc::new(ServiceCore::new(host, seal, tracer, program, sender));
         let owner: &Attached = &core.host;
         let base = options.view.unwrap_or_else(|| owner.view().clone());
         let service = Arc::new(Self {
@@ -120,6 +139,11 @@ impl HostService {
     /// sees stays: this is for services that show less.
     pub async fn set_view(&self, spec: ViewSpec, mode: ProfileMode) {
         self.core.host.change_view(&self.base, spec).await;
+        self.set_mode(mode);
+    }
+
+    /// What becomes from now on of calls at `/mcp` and `/mcp/<server>` that no rule speaks of.
+    pub(crate) fn set_mode(&self, mode: ProfileMode) {
         for (endpoint, served) in &*self.endpoints() {
             if !matches!(endpoint, Endpoint::Profile(_)) {
                 served.set_mode(mode);

@@ -16,6 +16,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolway_config::RepositoryServer;
 use toolway_config::permission::{rule_for_server, rule_for_tool};
@@ -68,6 +69,8 @@ pub(super) struct AskReasons<'a> {
     pub(super) of_owner: bool,
     /// Whether nothing but the change stands in the way.
     pub(super) allowed: bool,
+    /// Whether a program or an agent brought the server: then no rule is made of a yes.
+    pub(super) apart: bool,
     /// The server, if a repository brought it: then a yes is kept for its definition.
     pub(super) brought: Option<&'a Arc<RepositoryServer>>,
 }
@@ -84,6 +87,7 @@ impl<'a> AskReasons<'a> {
             change,
             of_owner: false,
             allowed: false,
+            apart: false,
             brought: None,
         }
     }
@@ -100,6 +104,8 @@ pub(super) struct UserAnswer {
     pub(super) grant: Result<PermittedBy, RefusedBy>,
     /// What the person should know, such as a rule that could not be written.
     pub(super) warning: Option<String>,
+    /// The arguments that the call is to have instead.
+    pub(super) rewritten: Option<Map<String, Value>>,
 }
 
 /// One open question; the holder of the lock asks.
@@ -230,7 +236,7 @@ impl PersonAnswers {
     ) -> Lasting {
         if hook || asking.allowed {
             Lasting::Once
-        } else if asking.rule.is_some() || self.keeper_for(asking).is_none() {
+        } else if asking.rule.is_some() || asking.apart || self.keeper_for(asking).is_none() {
             Lasting::Session
         } else {
             let (tool, server) = (rule_for_tool(&tool.key), rule_for_server(&tool.key.server));
@@ -290,6 +296,7 @@ impl PersonAnswers {
             () = covered => UserAnswer {
                 grant: Ok(PermittedBy::Session),
                 warning: None,
+                rewritten: None,
             },
             answer = given => self.take(answer, tool, question, asking).await,
         };
@@ -310,13 +317,18 @@ impl PersonAnswers {
         asking: &AskReasons<'_>,
     ) -> UserAnswer {
         let mut warning = None;
+        let (answer, rewritten) = match answer {
+            PermissionAnswer::YesWith(arguments, answer) => (*answer, Some(arguments)),
+            answer => (answer, None),
+        };
         let grant = match answer {
             PermissionAnswer::No => Err(RefusedBy::Person { reason: None }),
             PermissionAnswer::NoBecause(reason) => Err(RefusedBy::Person {
                 reason: Some(crate::call::brief(&Untrusted::new(reason))),
             }),
             PermissionAnswer::Unanswered => Err(RefusedBy::NobodyAnswered),
-            PermissionAnswer::Yes => Ok(PermittedBy::Person),
+            // One yes in another means nothing more.
+            PermissionAnswer::Yes | PermissionAnswer::YesWith(..) => Ok(PermittedBy::Person),
             PermissionAnswer::Session => {
                 self.remember(RuleReach::Tool, tool, question, asking);
                 Ok(PermittedBy::Person)
@@ -328,7 +340,11 @@ impl PersonAnswers {
                 Ok(PermittedBy::Person)
             }
         };
-        UserAnswer { grant, warning }
+        UserAnswer {
+            grant,
+            warning,
+            rewritten,
+        }
     }
 
     fn remember(

@@ -202,6 +202,25 @@ impl HookedCall<'_> {
         }
     }
 
+    /// Takes other arguments if they fit, and has the hooks look at those; says why not otherwise.
+    pub(super) async fn rejudge(
+        &mut self,
+        arguments: Map<String, Value>,
+        dispatch: &Dispatch<'_>,
+        entry: &mut AuditEntry,
+    ) -> Result<(), String> {
+        let taken = self.call.rewrite(arguments);
+        taken.map_err(|error| reply::one_line(&unfit(&error)))?;
+        if let Some(said) = &mut self.said {
+            // It was said of other arguments.
+            said.verdict = None;
+        }
+        if any(dispatch.hooks, dispatch.runner) {
+            self.ask(dispatch, entry).await;
+        }
+        Ok(())
+    }
+
     fn take(&mut self, heard: Vec<HookResult>) {
         let mut rewritten: Option<(HookName, Map<String, Value>)> = None;
         for HookResult { hook, said } in heard {
@@ -240,15 +259,10 @@ impl HookedCall<'_> {
                 self.said().rewritten_by = Some(hook);
                 return;
             };
-            let why = match error {
-                CallError::Failed(_, CallFault::Invalid(problems)) => problems
-                    .iter()
-                    .map(|problem| format!("`{}`: {}", problem.path, problem.message))
-                    .collect::<Vec<_>>()
-                    .join("; "),
-                other => other.to_string(),
-            };
-            let reason = format!("the arguments it wrote do not fit the tool: {why}");
+            let reason = format!(
+                "the arguments it wrote do not fit the tool: {}",
+                unfit(&error)
+            );
             self.judge(HookVerdict::deny(hook, reply::one_line(&reason)));
         }
     }
@@ -259,6 +273,18 @@ impl HookedCall<'_> {
         if known.is_none_or(|known| known < verdict.decision) {
             self.said().verdict = Some(verdict);
         }
+    }
+}
+
+/// What is wrong with arguments, on one line.
+fn unfit(error: &CallError) -> String {
+    match error {
+        CallError::Failed(_, CallFault::Invalid(problems)) => problems
+            .iter()
+            .map(|problem| format!("`{}`: {}", problem.path, problem.message))
+            .collect::<Vec<_>>()
+            .join("; "),
+        other => other.to_string(),
     }
 }
 

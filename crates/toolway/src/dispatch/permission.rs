@@ -8,6 +8,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use toolway_config::permission::{
     CallSubject, CitedRule, Classifier, PermissionDecision, PermissionMode, PinPolicy,
 };
@@ -98,6 +99,8 @@ async fn decide(
     let standing = match policy {
         PinPolicy::Off => PinState::Same,
         _ if !call.tool().is_pinned() => PinState::Same,
+        // It says what its tools are, and is asked about them.
+        _ if dispatch.permissions.is_of_program(&call.tool().key.server) => PinState::Same,
         PinPolicy::Ask | PinPolicy::Warn => {
             let tool = call.tool();
             // A call that a person types relies on no rule that could have meant another tool.
@@ -245,6 +248,7 @@ async fn consult(
 ) -> Result<PermittedBy, RefusedBy> {
     let asking = AskReasons {
         of_owner: dispatch.asks_owner,
+        apart: (dispatch.permissions).is_apart(&call.tool().key.server),
         ..asking
     };
     let hook = call
@@ -333,11 +337,32 @@ async fn consult(
     if let Some(warning) = said.warning {
         call.warn(warning);
     }
+    if let (Ok(_), Some(arguments)) = (&said.grant, said.rewritten) {
+        Box::pin(rejudge(call, dispatch, arguments, entry)).await?;
+    }
     let newest = dispatch.newest.filter(|_| said.grant.is_ok());
     match newest.and_then(|newest| newest.refuses(subject(call), &call.tool().key.server)) {
         Some(refused) => Err(refused),
         None => said.grant,
     }
+}
+
+/// Gives the call the arguments that came with a yes, if nothing refuses those.
+async fn rejudge(
+    call: &mut HookedCall<'_>,
+    dispatch: &Dispatch<'_>,
+    arguments: Map<String, Value>,
+    entry: &mut AuditEntry,
+) -> Result<(), RefusedBy> {
+    let unfit = |why| {
+        let why = format!("the arguments that came with the yes do not fit the tool: {why}");
+        RefusedBy::Person { reason: Some(why) }
+    };
+    call.rejudge(arguments, dispatch, entry)
+        .await
+        .map_err(unfit)?;
+    // Whoever wants a person asked has one.
+    opinion(call, dispatch).map(drop)
 }
 
 /// Whether it is an organisation that names who decides in mode `auto`.

@@ -23,9 +23,9 @@ use crate::call::RefusedBy;
 use crate::connection::clock::Clock;
 use crate::connection::{ConnectionContext, ConnectionPool};
 use crate::dispatch::NewestRules;
-use crate::event::{self, Changes, HostEvent};
+use crate::event::{self, Changes, HostEvent, UnknownServer};
 use crate::lock::lock;
-use crate::reconnect::ServerOrders;
+use crate::reconnect::{ServerOrders, Unless};
 use crate::server_source::InProcessServer;
 use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
 use crate::supervisor::{self, ApplyPlan, PlanEffects, Roster, Supervisor};
@@ -164,8 +164,20 @@ impl View {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What happens to its servers from now on.
-    pub(super) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
+    /// Ends whatever there is of this server's connection and connects anew; gives where it stands
+    /// then, as [`Host::reconnect`](crate::Host::reconnect) does.
+    pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
+        let unknown = || UnknownServer(server.to_owned());
+        let asked = self.orders().reconnect(server, Unless::Never).await;
+        asked.unwrap_or_else(|| Err(unknown()))?;
+        self.ready(server).await;
+        let snapshot = self.snapshot();
+        let shown = snapshot.server(server).ok_or_else(unknown)?;
+        Ok(shown.state.clone())
+    }
+
+    /// What happens to its servers from now on. Calls, questions and logins are told by the host.
+    pub fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
         self.0.events.subscribe()
     }
 

@@ -154,7 +154,7 @@ async fn ended(question: &Waiting, gateway: &mut OwnerClient) {
 /// An answer as gateways take it.
 fn given(id: &str, answer: PermissionAnswer) -> GivenAnswer {
     let (word, reason) = match answer {
-        PermissionAnswer::Yes => ("yes", None),
+        PermissionAnswer::Yes | PermissionAnswer::YesWith(..) => ("yes", None),
         PermissionAnswer::Session => ("session", None),
         PermissionAnswer::Always { reach, .. } => match reach {
             RuleReach::Tool => ("always-tool", None),

@@ -18,7 +18,7 @@ use crate::report::Report;
 const SHORT: usize = 8;
 
 /// The socket of this process, if it can have one.
-pub(super) async fn socket(context: &Context) -> Option<OwnerSocket> {
+pub(in crate::commands) async fn socket(context: &Context) -> Option<OwnerSocket> {
     match OwnerSocket::bind(&context.setup.files().gateways()).await {
         Ok(socket) => Some(socket),
         Err(error) => {
@@ -42,7 +42,7 @@ pub(super) fn service(context: &Context, service: &Arc<HostService>) -> OwnerSer
 }
 
 /// Serves the owner, where there is a way in.
-pub(super) async fn serve(socket: Option<&OwnerSocket>, service: &Arc<OwnerService>) {
+pub(in crate::commands) async fn serve(socket: Option<&OwnerSocket>, service: &Arc<OwnerService>) {
     match socket {
         Some(socket) => socket.serve(Arc::clone(service) as Arc<dyn Service>).await,
         None => std::future::pending().await,
@@ -50,7 +50,7 @@ pub(super) async fn serve(socket: Option<&OwnerSocket>, service: &Arc<OwnerServi
 }
 
 /// Says that a question waits, and how it is answered.
-pub(super) fn tell(context: &Context, question: &OpenQuestion) {
+pub(in crate::commands) fn tell(context: &Context, question: &OpenQuestion) {
     let tool = question.tool.as_ref().map_or("", |key| key.tool.as_str());
     let left = question.expires_at.duration_since(question.asked_at);
     let id: String = question.id.as_str().chars().take(SHORT).collect();

@@ -81,9 +81,11 @@ impl HostedClient {
             outlet: outlet.clone(),
         });
         let can_be_asked = stream.capabilities.form;
+        let of_program = self.core.asked_of_program();
         let asked = RequestAsked {
-            prompter: can_be_asked.then(|| Arc::clone(&stream) as _),
-            client_handler: Some(stream),
+            prompter: (of_program.prompter)
+                .or_else(|| can_be_asked.then(|| Arc::clone(&stream) as _)),
+            client_handler: of_program.client_handler.or(Some(stream)),
         };
         let options = self.options(request, &work, &CurrentOutlet::new(outlet, request), asked);
         Box::pin(work.perform(Arc::clone(&self.party), options))

@@ -116,9 +116,11 @@ impl HostedClient {
             questions: Arc::clone(&questions),
             capabilities,
         });
+        let of_program = self.core.asked_of_program();
         let asked = RequestAsked {
-            prompter: can_be_asked.then(|| Arc::clone(&parking) as _),
-            client_handler: Some(parking),
+            prompter: (of_program.prompter)
+                .or_else(|| can_be_asked.then(|| Arc::clone(&parking) as _)),
+            client_handler: of_program.client_handler.or(Some(parking)),
         };
         let outlet = CurrentOutlet::new(outlet, &request);
         let options = self.options(&request, &work, &outlet, asked);

@@ -150,7 +150,7 @@ impl HookReply {
     }
 
     /// Reads what a hook printed. The error says what is wrong with it.
-    pub(super) fn parse(event: HookEvent, text: &str) -> Result<Self, String> {
+    pub fn parse(event: HookEvent, text: &str) -> Result<Self, String> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }

@@ -41,6 +41,8 @@ const MAX_TITLE: usize = 100;
 #[derive(Debug, Default)]
 pub struct HookRunner {
     library: Vec<LibraryHook>,
+    /// Those that came later.
+    added: OnceLock<Vec<LibraryHook>>,
     classifier: Option<LibraryClassifier>,
     session: String,
     output_dir: PathBuf,
@@ -206,8 +208,7 @@ impl HookRunner {
     ) -> Vec<MatchingHook<'a>> {
         let configured = hooks.matching_any(event, names);
         let library = self
-            .library
-            .iter()
+            .library()
             .filter(|hook| hook.event == event && hook.matcher.matches_any(names));
         configured
             .into_iter()
@@ -228,12 +229,23 @@ impl HookRunner {
 
     /// Whether there is no hook of the embedding program.
     pub(super) fn is_empty(&self) -> bool {
-        self.library.is_empty()
+        self.library.is_empty() && self.added.get().is_none_or(Vec::is_empty)
+    }
+
+    fn library(&self) -> impl Iterator<Item = &LibraryHook> {
+        self.library
+            .iter()
+            .chain(self.added.get().into_iter().flatten())
+    }
+
+    /// Adds hooks of the embedding program to those it began with; false when that was done before.
+    pub(crate) fn add(&self, hooks: Vec<LibraryHook>) -> bool {
+        self.added.set(hooks).is_ok()
     }
 
     /// Whether the embedding program has a hook for this event.
     pub(super) fn has(&self, event: HookEvent) -> bool {
-        self.library.iter().any(|hook| hook.event == event)
+        self.library().any(|hook| hook.event == event)
     }
 
     /// The snapshot of this moment; none without a host.

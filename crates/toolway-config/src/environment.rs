@@ -39,6 +39,7 @@ struct ProcessFacts {
     project_root: PathBuf,
     system: SystemDirectory,
     shield: Option<ShieldMode>,
+    umask: Option<u32>,
     diagnoses: Vec<Diagnosis>,
 }
 
@@ -100,6 +101,22 @@ impl Environment {
         }
     }
 
+    /// Says what is taken from the mode of files, where that is another process's and not ours.
+    #[must_use]
+    pub fn with_umask(self, umask: u32) -> Self {
+        let mut facts = Arc::unwrap_or_clone(self.facts);
+        facts.umask = Some(umask);
+        Self {
+            facts: Arc::new(facts),
+        }
+    }
+
+    /// What is taken from the mode of files that are made for it; nothing where that is this
+    /// process's own.
+    pub fn umask(&self) -> Option<u32> {
+        self.facts.umask
+    }
+
     fn derive(vars: BTreeMap<String, String>, cwd: &Path, home: Option<PathBuf>) -> Environment {
         let cwd = resolve(cwd, Path::new("/"));
         let named_home = home.filter(|home| home.is_absolute());
@@ -143,6 +160,7 @@ impl Environment {
             project_root,
             system,
             shield,
+            umask: None,
             diagnoses,
         };
         Self {

@@ -239,6 +239,7 @@ impl SpecBuild<'_> {
             env,
             cwd,
             shield: self.shield(),
+            umask: self.builder.environment.umask(),
         })
     }
 

@@ -154,6 +154,7 @@ fn spec(program: ProgramRun) -> (StdioSpec, Vec<u8>) {
         env: program.env,
         cwd: program.cwd,
         shield: program.shield,
+        umask: None,
     };
     (spec, program.stdin)
 }

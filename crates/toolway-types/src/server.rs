@@ -72,6 +72,9 @@ pub struct StdioSpec {
     pub cwd: WorkingDirectory,
     /// Whether it is kept from writing Toolway's own files.
     pub shield: ShieldMode,
+    /// What is taken from the mode of files that it makes, where that is not this process's own:
+    /// it was asked for in another.
+    pub umask: Option<u32>,
 }
 
 /// Where a process is started.

@@ -48,6 +48,7 @@ impl Scene {
                 env: BTreeMap::from([secret("DECLARED", "yes")]),
                 cwd: self.home.path().to_path_buf().into(),
                 shield: ShieldMode::Off,
+                umask: None,
             },
         };
         HelperRunner::new(

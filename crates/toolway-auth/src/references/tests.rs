@@ -51,6 +51,7 @@ fn process(references: Vec<SecretReference>) -> ServerSpec {
             env: [("TOKEN".to_owned(), Secret::new(value))].into(),
             cwd: toolway_types::WorkingDirectory::default(),
             shield: toolway_types::ShieldMode::Off,
+            umask: None,
         }),
         timeout: None,
         request_timeout: None,

@@ -97,6 +97,7 @@ impl SpecBuild<'_> {
                 env: self.declared(),
                 cwd: self.usual_directory(),
                 shield: self.shield(),
+                umask: self.builder.environment.umask(),
             },
         })
     }

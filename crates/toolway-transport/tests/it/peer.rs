@@ -215,6 +215,7 @@ pub(crate) fn program(command: &str, args: &[&str]) -> StdioSpec {
         env: BTreeMap::from([("PATH".to_owned(), Secret::new(path()))]),
         cwd: WorkingDirectory::default(),
         shield: ShieldMode::Off,
+        umask: None,
     }
 }
 

@@ -23,6 +23,7 @@ fn process(env: &[(&str, &str)]) -> StdioSpec {
         env: env.iter().map(secret).collect::<BTreeMap<_, _>>(),
         cwd: WorkingDirectory::default(),
         shield: ShieldMode::Off,
+        umask: None,
     }
 }
 

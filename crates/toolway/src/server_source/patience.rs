@@ -118,6 +118,7 @@ mod tests {
             env: BTreeMap::new(),
             cwd: toolway_types::WorkingDirectory::default(),
             shield: ShieldMode::Off,
+            umask: None,
         })
     }
 

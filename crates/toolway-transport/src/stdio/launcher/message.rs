@@ -70,6 +70,8 @@ pub(super) struct LaunchRequest {
     pub(super) name: OsString,
     pub(super) args: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
+    /// What is taken from the mode of its files; nothing where that is the launcher's own.
+    pub(super) umask: Option<u32>,
     pub(super) shield: Option<ArmedShield>,
 }
 
@@ -95,6 +97,8 @@ impl LaunchRequest {
         packer.list(args);
         packer.list(names);
         packer.list(values);
+        let umask = spec.umask.map(u32::to_le_bytes);
+        packer.bytes(umask.as_ref().map_or(&[], |bytes| &bytes[..]));
         if let Some(shield) = shield {
             shield.pack(&mut packer);
         }
@@ -130,11 +134,13 @@ impl LaunchRequest {
             .zip(values)
             .map(|(name, value)| (text(name), text(value)))
             .collect();
+        let umask = unpacker.bytes()?.try_into().ok().map(u32::from_le_bytes);
         Some(Self {
             program,
             name,
             args,
             environment,
+            umask,
             shield: if unpacker.is_empty() {
                 None
             } else {
@@ -222,6 +228,7 @@ mod tests {
             env: [("NAME".to_owned(), toolway_types::Secret::new("välue"))].into(),
             cwd: toolway_types::WorkingDirectory::default(),
             shield: toolway_types::ShieldMode::Off,
+            umask: Some(0o027),
         };
         let bytes = LaunchRequest::encode(&spec, None).expect("no NUL in it");
         let whole = LaunchRequest::receive(&mut &*bytes).expect("whole");
@@ -229,6 +236,7 @@ mod tests {
         assert_eq!(whole.name, "program");
         assert_eq!(whole.args, ["one", ""]);
         assert_eq!(whole.environment, [("NAME".into(), "välue".into())]);
+        assert_eq!(whole.umask, Some(0o027));
         assert!(whole.shield.is_none());
         for end in 0..bytes.len() {
             assert!(LaunchRequest::receive(&mut &bytes[..end]).is_err(), "{end}");

@@ -12,6 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper, setsid};
 
@@ -105,6 +106,10 @@ fn start(
             shield.protect()?;
             shield.guard_inside(&mut command);
         }
+    }
+    if let Some(umask) = start.umask {
+        // The reaper makes no files of its own.
+        rustix::process::umask(Mode::from_raw_mode(umask));
     }
     raw::die_with(&mut command, getpid());
     Ok(Pid::from_child(&command.spawn()?))

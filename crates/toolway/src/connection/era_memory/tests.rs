@@ -36,6 +36,7 @@ fn process(command: &str) -> ServerSpec {
             env: BTreeMap::from([("API_KEY".to_owned(), Secret::new(marked!("swordfish-")))]),
             cwd: toolway_types::WorkingDirectory::default(),
             shield: toolway_types::ShieldMode::Off,
+            umask: None,
         }),
         timeout: None,
         request_timeout: None,

@@ -47,6 +47,7 @@ fn process(env: &[(&str, &str)], args: &[&str]) -> TransportSpec {
             .collect(),
         cwd: toolway_types::WorkingDirectory::default(),
         shield: ShieldMode::Off,
+        umask: None,
     })
 }
 

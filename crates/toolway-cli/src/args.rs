@@ -220,7 +220,9 @@ impl Command {
         match self {
             Self::List(args) => args.connects(),
             Self::Tools(args) => args.connects(),
+            Self::State(args) => args.connects(),
             Self::Call(_)
+            | Self::Reconnect(_)
             | Self::Resources(_)
             | Self::Read(_)
             | Self::Prompts(_)
@@ -234,22 +236,31 @@ impl Command {
         }
     }
 
-    /// Whether the daemon can run it: it talks to servers, and leaves nothing that the daemon would
-    /// leave in another way, such as a file with the permissions that are usual where it was typed.
+    /// Whether the daemon can run it: it talks to servers. One that watches goes by rules of its own
+    /// about when servers are tried again, and so has its own.
     pub(crate) fn may_attach(&self) -> bool {
         match self {
             Self::List(args) => args.connects() && !args.watches(),
             Self::Tools(args) => args.connects(),
-            Self::Read(args) => !args.writes_file(),
+            Self::State(args) => args.connects(),
             Self::Serve(args) => args.is_pipe(),
             Self::Call(_)
-            | Self::Resources(_)
-            | Self::Prompts(_)
+            | Self::Complete(_)
             | Self::Prompt(_)
-            | Self::Skills(_)
-            | Self::Skill(_) => true,
+            | Self::Prompts(_)
+            | Self::Read(_)
+            | Self::Reconnect(_)
+            | Self::Refresh(_)
+            | Self::Resources(_)
+            | Self::Skill(_)
+            | Self::Skills(_) => true,
             _ => false,
         }
+    }
+
+    /// Whether it goes on until it is ended, and may begin anew at any time.
+    pub(crate) fn follows(&self) -> bool {
+        matches!(self, Self::Read(args) if args.follows())
     }
 
     /// Whether it asks a server to do something.
@@ -269,6 +280,10 @@ impl Command {
             Self::Prompt(_) => "prompt",
             Self::Skills(_) => "skills",
             Self::Skill(_) => "skill",
+            Self::State(_) => "state",
+            Self::Reconnect(_) => "reconnect",
+            Self::Refresh(_) => memory::REFRESH,
+            Self::Complete(_) => "__complete",
             Self::Serve(_) => "serve",
             Self::Control(_) => "control",
             _ => "toolway",

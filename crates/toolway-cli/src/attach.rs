@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use toolway::StateFiles;
@@ -22,6 +23,22 @@ use crate::daemon::{relay, start};
 use crate::daemon_use::{DaemonUse, VARIABLE};
 use crate::exit::Exit;
 use crate::report::Report;
+
+/// How often a daemon is looked for: once for one that has to be started, and once for one that makes
+/// way for this build.
+const LOOKS: u32 = 3;
+
+/// What names something of the process that opens it: another process would open something else.
+const OWN_FILES: [&str; 5] = [
+    "/dev/fd",
+    "/dev/std",
+    "/dev/tty",
+    "/proc/self",
+    "/proc/thread-self",
+];
+
+/// Folders below which other names may lead to such files.
+const OWN_FOLDERS: [&str; 2] = ["/dev", "/proc"];
 
 /// What became of a command that may run in the daemon.
 pub(crate) enum AttachEnd {
@@ -62,8 +79,9 @@ pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<AttachEnd, 
     }
     let folder = StateFiles::of(environment).daemon();
     let mut is_started = false;
-    // Once for a daemon that has to be started, and once for one that makes way for this build.
-    for _ in 0..3 {
+    let mut looks = 0;
+    while looks < LOOKS {
+        looks += 1;
         let client = match DaemonClient::connect(&folder) {
             Ok(Some(client)) => client,
             Ok(None)
@@ -85,6 +103,8 @@ pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<AttachEnd, 
         ];
         match client.run(&request, streams, &mut ProcessSignals::listen()?) {
             Ok(RunOutcome::Ended(end)) => return Ok(AttachEnd::Ended(end)),
+            // What it printed last it prints again, of another daemon or by itself.
+            Ok(RunOutcome::Lost) if cli.command.follows() => looks = 0,
             Ok(RunOutcome::Lost) => return Err(lost(&cli.command)),
             // A daemon that somebody wanted is wanted of this build too.
             Ok(RunOutcome::Refused(refused)) if refused.data.reason == RunRefusal::Outdated => {
@@ -113,16 +133,34 @@ fn unusable(error: &AttachError) {
 fn request(environment: &Environment) -> Option<RunRequest> {
     let words = std::env::args_os().skip(1);
     let words: Option<Vec<String>> = words.map(|word| word.into_string().ok()).collect();
+    let words = words?;
     // Without one, what is meant by home is the system's word for this process.
     environment.var("HOME")?;
     let variables: BTreeMap<String, String> = environment.variables();
+    let ours = variables
+        .iter()
+        .filter(|(name, _)| name.starts_with("TOOLWAY_"));
+    let mut named = words.iter().chain(ours.map(|(_, value)| value));
+    let is_own = |word: &String| OWN_FILES.iter().any(|own| word.contains(own));
+    let directory = environment.cwd();
+    if named.any(is_own) || OWN_FOLDERS.iter().any(|own| directory.starts_with(own)) {
+        return None;
+    }
     Some(RunRequest {
-        words: words?,
-        directory: environment.cwd().to_str()?.to_owned(),
+        words,
+        directory: directory.to_str()?.to_owned(),
         environment: variables,
         build: Build::own().said(),
         namespaces: namespaces(),
+        umask: umask(),
     })
+}
+
+/// What this process takes from the mode of files. Only setting it tells, and there is one thread yet.
+fn umask() -> u32 {
+    let own = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    rustix::process::umask(own);
+    own.as_raw_mode()
 }
 
 /// What to say of a command whose daemon is gone.

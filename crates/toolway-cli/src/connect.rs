@@ -123,6 +123,10 @@ const HANGS_AFTER: Duration = Duration::from_secs(1);
 /// Connects servers anew when `toolway reconnect` asks for it, which ends the requests that hang
 /// there. A request that is quick is spared the watching.
 async fn follow_reconnects<T>(context: &Context, host: &CommandHost<'_>) -> T {
+    if context.daemon().is_some() {
+        // The daemon follows them for all.
+        return std::future::pending().await;
+    }
     tokio::time::sleep(HANGS_AFTER).await;
     let watch = ConfigWatch::start(context.setup.watched_requests());
     watch.follow(host.whole()).await;

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::{mpsc, oneshot};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use tokio::sync::watch;
 use toolway::launcher::Launcher;
 use toolway::watch::{ConfigChange, ConfigWatch};
 use toolway::{
@@ -49,12 +49,11 @@ pub(crate) struct Hosts {
     kept: tokio::sync::Mutex<Vec<Arc<ProjectHost>>>,
     /// How often one was asked for, to tell which was used longest ago.
     asked: AtomicU64,
-    /// Where what hosts do besides is polled.
-    beside: mpsc::UnboundedSender<Beside>,
+    reconnects: Reconnects,
 }
 
-/// Something that goes on for as long as it is polled.
-pub(crate) type Beside = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// How often each server was connected anew because a process wanted that.
+pub(crate) type Reconnects = Arc<watch::Sender<BTreeMap<ServerName, u64>>>;
 
 /// What a command that runs in the daemon has of it.
 pub(crate) struct RunInDaemon {
@@ -64,6 +63,8 @@ pub(crate) struct RunInDaemon {
     pub(crate) pool: ConnectionPool,
     /// What starts servers.
     pub(crate) launcher: Launcher,
+    /// What came of `toolway reconnect`, of whoever typed it.
+    pub(crate) reconnects: Reconnects,
 }
 
 /// What makes two commands use one host.
@@ -73,6 +74,7 @@ struct HostKey {
     directory: PathBuf,
     /// Found again for each: a directory becomes a project while the daemon runs.
     project: PathBuf,
+    umask: Option<u32>,
     flags: Flags,
 }
 
@@ -85,8 +87,6 @@ pub(crate) struct ProjectHost {
     pool: ConnectionPool,
     planned: tokio::sync::Mutex<Planned>,
     used: AtomicU64,
-    /// Ends what follows its files.
-    _following: oneshot::Sender<()>,
 }
 
 struct Planned {
@@ -103,18 +103,14 @@ struct PlanFile {
 }
 
 impl Hosts {
-    /// Without a host yet. What is sent to `beside` is to be polled.
-    pub(crate) fn new(
-        pool: ConnectionPool,
-        launcher: Launcher,
-        beside: mpsc::UnboundedSender<Beside>,
-    ) -> Self {
+    /// Without a host yet.
+    pub(crate) fn new(pool: ConnectionPool, launcher: Launcher) -> Self {
         Self {
             pool,
             launcher,
-            beside,
             kept: tokio::sync::Mutex::default(),
             asked: AtomicU64::new(0),
+            reconnects: Arc::default(),
         }
     }
 
@@ -124,18 +120,14 @@ impl Hosts {
     }
 
     /// What a command has that was typed with these.
-    pub(crate) async fn for_run(
-        &self,
-        variables: &BTreeMap<String, String>,
-        environment: &Environment,
-        flags: &Flags,
-    ) -> RunInDaemon {
-        let mut variables = variables.clone();
+    pub(crate) async fn for_run(&self, environment: &Environment, flags: &Flags) -> RunInDaemon {
+        let mut variables = environment.variables();
         variables.retain(|name, _| !FLEETING.contains(&name.as_str()));
         let key = HostKey {
             variables,
             directory: environment.cwd().to_owned(),
             project: environment.project_root().to_owned(),
+            umask: environment.umask(),
             flags: flags.clone(),
         };
         let project = self.project(key, environment).await;
@@ -143,7 +135,13 @@ impl Hosts {
             project,
             pool: self.pool.clone(),
             launcher: self.launcher.clone(),
+            reconnects: Arc::clone(&self.reconnects),
         }
+    }
+
+    /// Where is told what came of requests to connect anew.
+    pub(crate) fn reconnects(&self) -> &Reconnects {
+        &self.reconnects
     }
 
     async fn project(&self, key: HostKey, environment: &Environment) -> Arc<ProjectHost> {
@@ -192,8 +190,6 @@ impl Hosts {
     fn start(&self, key: HostKey, setup: &UserSetup) -> ProjectHost {
         let pool = &self.pool;
         let planner = setup.planner();
-        // Before the plan, so that no change falls between the two.
-        let watch = ConfigWatch::start(setup.watched(&planner));
         let newest = Planned::of(&planner);
         let (options, _) = setup.host_options();
         let audit = options.audit.clone();
@@ -206,11 +202,6 @@ impl Hosts {
             ..options
         };
         let host = Arc::new(Host::start(newest.plan.clone(), options));
-        let (end, ended) = oneshot::channel();
-        // The daemon may be on its way out, and then nothing is followed.
-        let _ = self
-            .beside
-            .send(Box::pin(follow(watch, pool.clone(), ended)));
         ProjectHost {
             key,
             host,
@@ -219,7 +210,6 @@ impl Hosts {
             pool: pool.clone(),
             planned: tokio::sync::Mutex::new(newest),
             used: AtomicU64::new(0),
-            _following: end,
         }
     }
 }
@@ -255,21 +245,30 @@ impl ProjectHost {
     }
 }
 
-/// What other processes want of connections that nobody uses at the moment. Those that are used are
-/// followed by who uses them.
-async fn follow(mut watch: ConfigWatch, pool: ConnectionPool, mut ended: oneshot::Receiver<()>) {
+/// Has servers connect anew when a process wants that, for as long as it is polled, and tells how often
+/// each was. All hosts have one state folder, which is where the daemon's socket lies.
+pub(crate) async fn follow_requests(
+    environment: Environment,
+    pool: ConnectionPool,
+    reconnects: Reconnects,
+) {
+    let setup = UserSetup::new(environment, Flags::default());
+    let mut watch = ConfigWatch::start(setup.watched_requests());
+    let mut ordering = FuturesUnordered::new();
     loop {
-        let change = tokio::select! {
-            change = watch.next() => change,
-            _ = &mut ended => return,
-        };
-        match change {
-            Some(ConfigChange::Reconnect(server)) => {
-                pool.end_unclaimed_of(|name| *name == server).await;
-            }
-            // Found by each command that begins.
-            Some(ConfigChange::Files) => {}
-            None => return,
+        tokio::select! {
+            change = watch.next() => match change {
+                Some(ConfigChange::Reconnect(server)) => {
+                    let (pool, reconnects) = (pool.clone(), Arc::clone(&reconnects));
+                    ordering.push(async move {
+                        pool.connect_anew(|name| *name == server).await;
+                        reconnects.send_modify(|counts| *counts.entry(server).or_default() += 1);
+                    });
+                }
+                Some(ConfigChange::Files) => {}
+                None => return,
+            },
+            Some(()) = ordering.next() => {}
         }
     }
 }

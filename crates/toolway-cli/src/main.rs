@@ -61,6 +61,9 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let environment = Environment::capture();
+    if matches!(cli.command, Command::Refresh(_)) {
+        commands::refresh::leave_terminal();
+    }
     match attach::attach(&cli, &environment) {
         Ok(AttachEnd::Here) => {}
         Ok(AttachEnd::Ended(end)) => {
@@ -99,6 +102,7 @@ fn read_for_daemon(words: Vec<OsString>) -> Option<ReadCommand> {
     command.may_attach().then(|| ReadCommand {
         word: command.word(),
         is_pipe: matches!(command, Command::Serve(_)),
+        follows: command.follows(),
         flags: cli.global.flags(),
         errors,
         run: Box::new(|context| run_reporting(context, command)),

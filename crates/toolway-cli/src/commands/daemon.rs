@@ -177,7 +177,9 @@ fn foreground(context: &Context, args: &DaemonStartArgs, read: ReadWords) -> Out
         }
         toolway::memory::return_large_blocks();
         let launcher = Launcher::same_program();
-        Daemon::serve(read, socket, launcher, &mut signals, limits::daemon::IDLE).await;
+        let environment = context.environment().clone();
+        let idle = limits::daemon::IDLE;
+        Daemon::serve(read, environment, socket, launcher, &mut signals, idle).await;
         Ok(Exit::Success)
     })
 }
@@ -289,6 +291,12 @@ impl From<AttachError> for Report {
     fn from(error: AttachError) -> Self {
         match error {
             AttachError::Folder(error) => error.into(),
+            AttachError::Silent { ref lock } => {
+                let lock = lock.display();
+                Report::new(Exit::TimedOut, error.to_string()).hint(format!(
+                    "end its process, `kill -9 $(cat {lock})`, or do without: `TOOLWAY_DAEMON=off`"
+                ))
+            }
             other => Report::new(Exit::Connection, other.to_string()).hint(
                 "end it with `toolway daemon stop --now`, or do without: `TOOLWAY_DAEMON=off`",
             ),

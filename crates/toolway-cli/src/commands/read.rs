@@ -71,9 +71,9 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
-    /// Whether what it reads becomes a file.
-    pub(crate) fn writes_file(&self) -> bool {
-        self.output.is_some()
+    /// Whether it goes on until it is ended.
+    pub(crate) fn follows(&self) -> bool {
+        self.follow
     }
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
     let servers = Servers::find(context, target.server, &args.command)?;
     if let (Some(path), false) = (&args.output, args.force) {
         // Said before anything is started; the file is not written over in any case.
-        if path.symlink_metadata().is_ok() {
+        if context.path(path).symlink_metadata().is_ok() {
             return Err(exists(path));
         }
     }
@@ -315,7 +315,9 @@ fn write(
             .hint("leave out `--output`: each part is printed, or saved to a file of its own"));
         }
     };
-    file::write(path, &bytes, force).map_err(|error| match error.kind() {
+    let umask = context.environment().umask();
+    // From the directory where it was typed.
+    file::write(&context.path(path), &bytes, force, umask).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => exists(path),
         _ => Report::new(
             Exit::Unexpected,

@@ -2,6 +2,9 @@
 //!
 //! Owns the order of things: forget, tell the others, connect once, say what came of it.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use clap::Args;
 use toolway_config::{Plan, ServerVerdict};
 use toolway_types::{ConnectionState, ServerName};
@@ -12,6 +15,9 @@ use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
+
+/// How long the daemon may take to notice that somebody wants a server anew.
+const HEARS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Connect to servers anew, and forget what is remembered
 ///
@@ -43,12 +49,25 @@ pub(crate) fn run(context: &Context, args: &ReconnectArgs) -> Outcome {
     // Neither forgetting nor telling others is worth failing for: the connection here is what was
     // asked for first.
     connect::block_on(async {
+        let heard = context.daemon().map(|daemon| daemon.reconnects.subscribe());
+        let before = heard.as_ref().map(|heard| heard.borrow().clone());
         for server in &servers {
             context.say_findings(&context.setup.start_afresh(&plan, server).await);
         }
+        if let (Some(mut heard), Some(before)) = (heard, before) {
+            // The daemon hears of it like every process. What is shown here is what comes after that.
+            let is_done = |counts: &BTreeMap<ServerName, u64>| {
+                let mut servers = servers.iter();
+                servers.all(|server| counts.get(server) > before.get(server))
+            };
+            let done = heard.wait_for(is_done);
+            // Without its word, what is there now is shown.
+            drop(tokio::time::timeout(HEARS_WITHIN, done).await);
+        }
         Ok(())
     })?;
-    let snapshot = connect::with_host(context, plan.clone(), connect::Wanted::All, async |host| {
+    let wanted = connect::Wanted::Some(servers);
+    let snapshot = connect::with_host(context, plan.clone(), wanted, async |host| {
         connect::settle(context, host).await;
         Ok(host.snapshot())
     })?;

@@ -24,11 +24,14 @@ pub(crate) struct RefreshArgs {
     servers: Vec<String>,
 }
 
+/// Ctrl-C and the end of the terminal are meant for others. Who leads a group already was not
+/// started by a completion, and stays.
+pub(crate) fn leave_terminal() {
+    let _ = rustix::process::setsid();
+}
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &RefreshArgs) -> Outcome {
-    // Ctrl-C and the end of the terminal are meant for others. Who leads a group already was not
-    // started by a completion, and stays.
-    let _ = rustix::process::setsid();
     let plan = context.plan();
     let folder = context.setup.files().catalogs();
     let mut turns = Vec::new();

@@ -42,6 +42,13 @@ pub(crate) struct StateArgs {
     timeout: Option<u64>,
 }
 
+impl StateArgs {
+    /// Whether it asks servers, rather than files alone.
+    pub(crate) fn connects(&self) -> bool {
+        !self.no_connect && !self.cached
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &StateArgs) -> Outcome {
     let plan = context.plan();

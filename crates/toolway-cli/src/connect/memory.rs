@@ -74,13 +74,25 @@ pub(crate) fn refresh<'a>(context: &Context, servers: impl Iterator<Item = &'a S
     };
     let mut command = Command::new(program);
     command.args([REFRESH, "--"]).args(names);
+    // In the daemon, too, it is whoever typed this that asks.
+    command
+        .env_clear()
+        .envs(context.environment().variables())
+        .current_dir(context.environment().cwd());
     // A shell reads what a completion prints until every process has closed it.
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     // Where no process can be started, old answers go on to be used.
-    drop(command.spawn());
+    let Ok(mut asking) = command.spawn() else {
+        return;
+    };
+    if context.daemon().is_some() {
+        // This process goes on, and has to see it off.
+        let waiting = std::thread::Builder::new().name("refresh".to_owned());
+        drop(waiting.spawn(move || asking.wait()));
+    }
 }
 
 fn is_plain(flags: &Flags) -> bool {

@@ -19,7 +19,7 @@ use serde_json::json;
 use tokio::net::UnixStream;
 use tokio::runtime::Handle;
 use tokio::signal::unix::SignalKind;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use toolway::journal::timestamp;
 use toolway::launcher::Launcher;
@@ -35,7 +35,7 @@ use toolway_types::limits;
 use super::build::{Age, Build, namespaces};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::kept_hosts::{Beside, Hosts};
+use crate::kept_hosts::{self, Hosts};
 use crate::output::Errors;
 use crate::signals::{SignalSource, Signals};
 use crate::streams::Streams;
@@ -46,6 +46,9 @@ const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// A command whose process is gone has so long to end in an orderly way.
 const ORPHAN_ENDS_WITHIN: Duration = Duration::from_secs(5);
 
+/// The signals of one command that are kept.
+const SIGNALS: usize = 64;
+
 /// Reads what somebody typed; nothing where that is not for the daemon to run.
 pub(crate) type ReadWords = fn(Vec<OsString>) -> Option<ReadCommand>;
 
@@ -55,6 +58,8 @@ pub(crate) struct ReadCommand {
     pub(crate) word: &'static str,
     /// It ends with its client only, who is told when the daemon goes.
     pub(crate) is_pipe: bool,
+    /// It goes on until it is ended, and its process has it begun anew when the daemon goes.
+    pub(crate) follows: bool,
     pub(crate) flags: Flags,
     pub(crate) errors: Errors,
     /// Runs it, and says what went wrong.
@@ -83,16 +88,16 @@ impl Daemon {
     /// a newer build asks, or when it was unused for `idle`.
     pub(crate) async fn serve(
         read: ReadWords,
+        environment: Environment,
         socket: DaemonSocket,
         launcher: Launcher,
         signals: &mut Signals,
         idle: Duration,
     ) {
-        let (beside, mut more) = mpsc::unbounded_channel();
         let pool = ConnectionPool::keeping(limits::daemon::KEPT);
         let daemon = Arc::new(Self {
             read,
-            hosts: Hosts::new(pool, launcher, beside),
+            hosts: Hosts::new(pool.clone(), launcher),
             build: Build::own(),
             namespaces: namespaces(),
             since: SystemTime::now(),
@@ -104,7 +109,12 @@ impl Daemon {
         });
         tracing::info!(pid = std::process::id(), "the daemon runs");
         let mut socket = Some(socket);
-        let mut working: FuturesUnordered<Beside> = FuturesUnordered::new();
+        let mut working = FuturesUnordered::new();
+        let mut requests = pin!(kept_hosts::follow_requests(
+            environment,
+            pool,
+            Arc::clone(daemon.hosts.reconnects()),
+        ));
         let mut rest = pin!(tokio::time::sleep(idle));
         let mut ends_by = pin!(tokio::time::sleep(Duration::MAX / 4));
         let mut trim = tokio::time::interval(TRIM_EVERY);
@@ -125,7 +135,7 @@ impl Daemon {
                 accepted = accepted => match accepted {
                     Ok(stream) => {
                         rest.as_mut().reset(Instant::now() + idle);
-                        working.push(Box::pin(Arc::clone(&daemon).open(stream)));
+                        working.push(Arc::clone(&daemon).open(stream));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "the socket takes no connection");
@@ -133,7 +143,7 @@ impl Daemon {
                     }
                 },
                 Some(()) = working.next() => {}
-                Some(more) = more.recv() => working.push(more),
+                () = &mut requests => tracing::warn!("what other processes want is not followed"),
                 () = daemon.changed.notified() => {
                     rest.as_mut().reset(Instant::now() + idle);
                 }
@@ -145,8 +155,11 @@ impl Daemon {
                     rest.as_mut().reset(Instant::now() + idle);
                 }
                 () = &mut ends_by => {
+                    if daemon.ends_now.send_replace(true) {
+                        tracing::warn!(runs = daemon.running(), "what does not end is left");
+                        break;
+                    }
                     tracing::warn!(runs = daemon.running(), "what still runs is ended");
-                    daemon.ends_now.send_replace(true);
                     ends_by.as_mut().reset(Instant::now() + ENDS_WITHIN);
                 }
                 _ = signals.next() => {
@@ -265,38 +278,34 @@ impl Daemon {
             replies.refuse(RunRefusal::NotHere).await;
             return;
         };
-        let Ok((heard, mut teller)) = replies.begin().await else {
-            return;
-        };
-        let is_pipe = command.is_pipe;
+        let (is_pipe, follows) = (command.is_pipe, command.follows);
         let environment = Environment::new(
             request.environment.clone(),
             PathBuf::from(&request.directory),
-        );
+        )
+        .with_umask(request.umask);
+        // What the organisation sets is what the plan goes by, too.
+        let environment = toolway_config::with_managed_variables(environment);
         let (signals, passed_on) = watch::channel(Vec::new());
         let Ok((owner, hold)) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC) else {
-            return teller.tell(lost()).await;
+            return replies.refuse(RunRefusal::Busy).await;
         };
-        let number = self.counter.fetch_add(1, Ordering::Relaxed);
-        self.runs().insert(
-            number,
-            RunRow {
-                command: command.word.to_owned(),
-                directory: request.directory.clone(),
-                since: timestamp(SystemTime::now()),
-            },
-        );
+        let row = RunRow {
+            command: command.word.to_owned(),
+            directory: request.directory.clone(),
+            since: timestamp(SystemTime::now()),
+        };
         let (daemon, handle) = (Arc::clone(&self), Handle::current());
         let (end, mut ended) = tokio::sync::oneshot::channel();
+        let (go, told_to_go) = tokio::sync::oneshot::channel::<()>();
         let work = move || {
+            if told_to_go.blocking_recv().is_err() {
+                return;
+            }
             let _entered = handle.enter();
             let run = || {
                 let shared = handle.block_on(async {
-                    let shared =
-                        daemon
-                            .hosts
-                            .for_run(&request.environment, &environment, &command.flags);
-                    let shared = shared.await;
+                    let shared = daemon.hosts.for_run(&environment, &command.flags).await;
                     let plan = shared.project.plan().await;
                     (shared, plan)
                 });
@@ -321,7 +330,18 @@ impl Daemon {
         let thread = std::thread::Builder::new().name("run".to_owned());
         if let Err(error) = thread.spawn(work) {
             tracing::warn!(%error, "no thread for a command");
+            return replies.refuse(RunRefusal::Busy).await;
         }
+        // Said once nothing is in the way any more: from here on it may have done something.
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        self.runs().insert(number, row);
+        let Ok((heard, mut teller)) = replies.begin().await else {
+            self.runs().remove(&number);
+            self.changed.notify_one();
+            return;
+        };
+        // Nothing of it has happened where its thread is gone.
+        let _ = go.send(());
         let mut passing_on = pin!(self.pass_on(heard, &signals, hold));
         let mut ending = self.ending.subscribe();
         let (mut is_alone, mut is_told) = (false, false);
@@ -329,7 +349,13 @@ impl Daemon {
             tokio::select! {
                 done = &mut ended => break done.unwrap_or_else(|_| lost()),
                 () = &mut passing_on, if !is_alone => is_alone = true,
-                why = async { ending.wait_for(Option::is_some).await.ok().and_then(|why| *why) }, if is_pipe && !is_told => {
+                why = async { ending.wait_for(Option::is_some).await.ok().and_then(|why| *why) }, if (is_pipe || follows) && !is_told => {
+                    if follows {
+                        self.runs().remove(&number);
+                        self.changed.notify_one();
+                        // Without a word: its process has it begun anew.
+                        return;
+                    }
                     let why = why.unwrap_or(WhyMoving::Stopped);
                     teller.tell_moving(why).await;
                     is_told = true;
@@ -352,7 +378,12 @@ impl Daemon {
         loop {
             tokio::select! {
                 signal = heard.signal() => match signal {
-                    Some(signal) => signals.send_modify(|all| all.push(SignalKind::from_raw(signal))),
+                    Some(signal) => signals.send_modify(|all| {
+                        // An orderly end, an immediate one; more than a few say nothing more.
+                        if all.len() < SIGNALS {
+                            all.push(SignalKind::from_raw(signal));
+                        }
+                    }),
                     None => break,
                 },
                 () = async { drop(ends_now.wait_for(|now| *now).await) } => {

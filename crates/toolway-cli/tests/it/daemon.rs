@@ -1,8 +1,13 @@
 //! The daemon: what commands do in it, and what becomes of them when it ends.
 //!
 //! That commands print the same with it and without it is `daemon/same.rs`, clients over stdio
-//! `daemon/relayed.rs`, what a hostile or broken place does `daemon/places.rs`.
+//! `daemon/relayed.rs`, what a hostile or broken place does `daemon/places.rs`, what goes wrong around
+//! it `daemon/faults.rs`. What callers must not have of each other is `daemon/apart.rs`, how the system
+//! starts it `daemon/packaged.rs`.
 
+mod apart;
+mod faults;
+mod packaged;
 mod places;
 mod relayed;
 mod same;

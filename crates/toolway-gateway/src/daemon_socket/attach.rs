@@ -5,9 +5,10 @@
 
 use std::io::{self, BufRead as _, BufReader, IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -30,6 +31,7 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub struct DaemonClient {
     stream: BufReader<UnixStream>,
+    folder: PathBuf,
 }
 
 /// Why there is no answer.
@@ -50,6 +52,12 @@ pub enum AttachError {
     /// The connection is of no use.
     #[error("the daemon cannot be talked to: {0}")]
     Io(#[from] io::Error),
+    /// It listens, and says nothing.
+    #[error("the daemon does not answer")]
+    Silent {
+        /// The file that its process holds, with its number.
+        lock: PathBuf,
+    },
     /// It said something that is no answer.
     #[error("the daemon's answer cannot be read: {0}")]
     Unreadable(String),
@@ -77,6 +85,8 @@ pub enum RunBeginning {
     Refused(RunRefused),
     /// The daemon was gone before it began.
     NotBegun,
+    /// It began, and how it ends is not told any more.
+    Lost,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +110,7 @@ impl DaemonClient {
         refuse_strangers(&stream)?;
         Ok(Some(Self {
             stream: BufReader::new(stream),
+            folder: folder.path().to_owned(),
         }))
     }
 
@@ -133,15 +144,10 @@ impl DaemonClient {
     ) -> Result<Answer, AttachError> {
         let request = message::request(name, params).map_err(|error| unreadable(&error))?;
         self.stream.get_ref().set_read_timeout(Some(limit))?;
-        if let Err(error) = self.stream.get_mut().write_all(&request) {
-            return Err(without_answer(error));
-        }
-        let heard = match self.next() {
-            Ok(Some(heard)) => heard,
-            Ok(None) => return Err(AttachError::Gone),
-            Err(AttachError::Io(error)) => return Err(without_answer(error)),
-            Err(error) => return Err(error),
-        };
+        let sent = self.stream.get_mut().write_all(&request);
+        sent.map_err(|error| self.told_apart(error.into()))?;
+        let heard = self.next().map_err(|error| self.told_apart(error))?;
+        let heard = heard.ok_or(AttachError::Gone)?;
         match (heard.result, heard.error) {
             (Some(result), _) => serde_json::from_value(result).map_err(|error| unreadable(&error)),
             (None, error) => {
@@ -164,6 +170,7 @@ impl DaemonClient {
             RunBeginning::Begun(running) => running,
             RunBeginning::Refused(refused) => return Ok(RunOutcome::Refused(refused)),
             RunBeginning::NotBegun => return Ok(RunOutcome::NotBegun),
+            RunBeginning::Lost => return Ok(RunOutcome::Lost),
         };
         loop {
             if running.stream.buffer().is_empty() {
@@ -201,8 +208,22 @@ impl DaemonClient {
             return Ok(RunBeginning::NotBegun);
         }
         self.stream.get_ref().set_read_timeout(Some(BEGUN_WITHIN))?;
-        match self.next() {
-            Ok(Some(heard)) if heard.method.as_deref() == Some(method::BEGUN) => {}
+        let mut heard = self.next();
+        let is_late = matches!(&heard, Err(AttachError::Io(error)) if is_timeout(error));
+        if is_late {
+            // From here on it cannot say that it begins, and so does not. It may have said so just now.
+            self.stream.get_ref().shutdown(Shutdown::Read)?;
+            heard = self.next();
+        }
+        match heard {
+            Ok(Some(heard)) if heard.method.as_deref() == Some(method::BEGUN) => {
+                if is_late {
+                    return Ok(RunBeginning::Lost);
+                }
+            }
+            Ok(None) if is_late => {
+                return Err(self.silence());
+            }
             Ok(Some(heard)) => {
                 let error = heard.error.unwrap_or_default();
                 let refused = serde_json::from_value(error).map_err(|error| unreadable(&error))?;
@@ -213,6 +234,20 @@ impl DaemonClient {
         }
         self.stream.get_ref().set_read_timeout(None)?;
         Ok(RunBeginning::Begun(self))
+    }
+
+    /// What an error means where an answer is waited for.
+    fn told_apart(&self, error: AttachError) -> AttachError {
+        match error {
+            AttachError::Io(error) if is_timeout(&error) => self.silence(),
+            AttachError::Io(error) => without_answer(error),
+            other => other,
+        }
+    }
+
+    fn silence(&self) -> AttachError {
+        let lock = self.folder.join(DaemonSocket::lock_name());
+        AttachError::Silent { lock }
     }
 
     /// The connection of a command that has begun, and what was read of it already.
@@ -257,6 +292,13 @@ fn refuse_strangers(stream: &UnixStream) -> Result<(), AttachError> {
 #[cfg(not(target_os = "linux"))]
 fn refuse_strangers(_: &UnixStream) -> Result<(), AttachError> {
     Ok(())
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
 }
 
 /// Sends a line, its beginning together with the streams.

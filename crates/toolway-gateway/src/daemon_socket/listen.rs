@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Interest};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use toolway_files::private_file;
@@ -37,6 +37,9 @@ const STEP: usize = 16 * 1024;
 
 /// Stdin, stdout and stderr.
 const STREAMS: usize = 3;
+
+/// The longest thing that is said while a command runs: the number of a signal.
+const LONGEST_NOTE: u64 = 4 * 1024;
 
 /// The socket, listened on.
 #[derive(Debug)]
@@ -114,6 +117,11 @@ impl DaemonSocket {
         format!("{}.sock", host_word())
     }
 
+    /// What is held there by the process that listens.
+    pub(super) fn lock_name() -> String {
+        format!("{}.lock", host_word())
+    }
+
     /// Listens in this folder, if no other process does.
     pub fn bind(folder: &Path) -> Result<Self, DaemonSocketError> {
         let folder = SocketFolder::open(folder)?;
@@ -181,7 +189,7 @@ impl Drop for DaemonSocket {
 
 /// Takes the lock beside the socket.
 fn lock(folder: &SocketFolder) -> Result<File, DaemonSocketError> {
-    let name = format!("{}.lock", host_word());
+    let name = DaemonSocket::lock_name();
     let flags = OFlags::RDWR | OFlags::CREATE;
     let failed = |source| DaemonSocketError::Lock {
         folder: folder.path().to_owned(),
@@ -190,12 +198,12 @@ fn lock(folder: &SocketFolder) -> Result<File, DaemonSocketError> {
     let file = private_file::open_file(folder.directory(), &name, flags).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {
-            // For people, and for what ends it where it cannot be talked to.
+            // For people who want to end it where it cannot be talked to. A full disk, on which it
+            // cannot be written, is no reason to do without a daemon.
             let process = format!("{}\n", std::process::id());
-            let written = file
+            let _ = file
                 .set_len(0)
                 .and_then(|()| (&file).write_all(process.as_bytes()));
-            written.map_err(failed)?;
             Ok(file)
         }
         Err(std::fs::TryLockError::WouldBlock) => Err(DaemonSocketError::Taken),
@@ -298,6 +306,10 @@ fn receive(
             descriptors.extend(more);
         }
     }
+    // What did not fit was closed by the system; what fits is not taken again and again either.
+    if descriptors.len() > STREAMS || received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Errno::INVAL);
+    }
     line.extend_from_slice(&bytes[..received.bytes]);
     Ok(received.bytes)
 }
@@ -347,8 +359,10 @@ impl Heard {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let read = self.0.read_until(b'\n', &mut line).await;
-            if !matches!(read, Ok(count) if count > 0) {
+            let mut bounded = (&mut self.0).take(LONGEST_NOTE);
+            let read = bounded.read_until(b'\n', &mut line).await;
+            // Whoever says something else without an end is treated as gone.
+            if !matches!(read, Ok(count) if count > 0) || !line.ends_with(b"\n") {
                 return None;
             }
             let said = serde_json::from_slice::<DaemonRequest>(&line).ok();

@@ -39,6 +39,8 @@ pub struct RunRequest {
     pub build: String,
     /// What its process sees of the machine.
     pub namespaces: String,
+    /// What is taken from the mode of files that are made there.
+    pub umask: u32,
 }
 
 /// How a command ended.

@@ -84,7 +84,8 @@ impl Upstream {
                 {
                     starts = true;
                 }
-                Ok(RunBeginning::NotBegun) => {}
+                // Nothing was said to it yet.
+                Ok(RunBeginning::NotBegun | RunBeginning::Lost) => {}
                 Ok(RunBeginning::Refused(_)) | Err(_) => return Ok(None),
             }
         }

@@ -18,7 +18,7 @@ fn folder(home: &TempHome) -> PathBuf {
 }
 
 /// The socket of the daemon that runs.
-fn socket(home: &TempHome) -> PathBuf {
+pub(super) fn socket(home: &TempHome) -> PathBuf {
     let mut files = std::fs::read_dir(folder(home)).unwrap().flatten();
     let socket = files.find(|file| file.path().extension().is_some_and(|it| it == "sock"));
     socket.unwrap().path()

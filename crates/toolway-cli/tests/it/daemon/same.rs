@@ -7,7 +7,7 @@ use super::{attaching, start};
 use crate::support::{command, servers};
 
 /// Command lines, each run twice without a daemon and twice with one.
-const LINES: [&[&str]; 34] = [
+const LINES: [&[&str]; 43] = [
     &["list"],
     &["list", "--json"],
     &["list", "--check"],
@@ -47,6 +47,15 @@ const LINES: [&[&str]; 34] = [
     &["read", "nothing://there"],
     &["skills"],
     &["prompt", "legacy", "nothing"],
+    &["state"],
+    &["state", "--cached"],
+    &["reconnect", "legacy"],
+    &["reconnect", "--all"],
+    &["reconnect", "legacy", "--json"],
+    &["reconnect", "nobody"],
+    &["read", "shared:one", "legacy"],
+    &["explain", "legacy"],
+    &["tools", "--cached"],
 ];
 
 #[test]

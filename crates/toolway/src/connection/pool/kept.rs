@@ -14,6 +14,7 @@ use toolway_types::ServerName;
 use super::{
     ConnectionNews, ConnectionPool, Followers, LeavingConnection, PoolState, PooledConnection,
 };
+use crate::connection::RetryMode;
 use crate::lock::lock;
 use crate::tasks;
 
@@ -64,6 +65,16 @@ impl ConnectionPool {
                 leaving.stop();
                 leaving.gone().await;
             }
+        }
+    }
+
+    /// Has these servers connect anew for everybody who claims them; what nobody claims is ended.
+    pub async fn connect_anew(&self, which: impl Fn(&ServerName) -> bool) {
+        self.end_unclaimed_of(&which).await;
+        let connections = lock(&self.0.connections);
+        let meant = connections.iter().filter(|one| which(&one.key.server));
+        for connection in meant {
+            connection.order(self.next_number(), RetryMode::AsFirst);
         }
     }
 

@@ -14,6 +14,8 @@ mod report;
 mod search;
 mod startup;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::ValueEnum;
 
@@ -45,6 +47,11 @@ pub(crate) struct Options {
     /// report says so
     #[arg(long)]
     unoptimised: bool,
+
+    /// Let the suite `gateway` measure this program in place of building one: an older one, or one
+    /// with symbols
+    #[arg(long)]
+    program: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -96,6 +103,7 @@ impl Suite {
                     sessions: if quick { 2_000 } else { 10_000 },
                     peers: !quick && !options.no_peers,
                 },
+                options.program.as_deref(),
             ),
         }
     }

@@ -22,10 +22,11 @@ pub struct Poll {
 }
 
 impl Poll {
-    pub fn new() -> io::Result<Self> {
+    /// Says so many at a time.
+    pub fn new(most: usize) -> io::Result<Self> {
         Ok(Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            events: Vec::with_capacity(256),
+            events: Vec::with_capacity(most),
         })
     }
 

@@ -1,12 +1,13 @@
 //! What a call through the gateway costs: `toolway serve --http` beside the floor gateway, a typed
 //! gateway on the official SDK, and what peers could be installed, in one run.
 //!
-//! Owns the run. Which gateways there are and how they are started is `gateway/candidates.rs`, what
-//! the figures show `gateway/table.rs`; taking them is the load's (`bench/gateway/src/load.rs`),
-//! because this crate talks to no server.
+//! Owns the run. Which gateways there are and how they are started is `gateway/candidates.rs`, what is
+//! wanted of the figures `gateway/wanted.rs`, how they are shown `gateway/table.rs`; taking them is the
+//! load's (`bench/gateway/src/load.rs`), because this crate talks to no server.
 
 mod candidates;
 mod table;
+mod wanted;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,9 +30,16 @@ pub(super) struct Thoroughness {
     pub(super) peers: bool,
 }
 
-pub(super) fn measure(workspace: &Workspace, how: &Thoroughness) -> Result<Report> {
+pub(super) fn measure(
+    workspace: &Workspace,
+    how: &Thoroughness,
+    program: Option<&Path>,
+) -> Result<Report> {
     let built = build(workspace)?;
-    let toolway = workspace.build_binary(Profile::Release)?;
+    let toolway = match program {
+        Some(program) => std::path::absolute(program).context("no such program")?,
+        None => workspace.build_binary(Profile::Release)?,
+    };
     let mut candidates = Candidates::own(&built);
     candidates.add_toolway(&toolway);
     if how.peers {

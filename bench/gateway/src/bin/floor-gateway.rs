@@ -1,13 +1,14 @@
 //! The floor gateway: the least that a gateway can do.
 //!
-//! `floor-gateway [--servers N] COMMAND…` listens on a free port of loopback, says its address as
-//! the first line, starts the command N times and passes messages between: HTTP/1.1 in front, one
-//! line for each message behind. Ids are rewritten, for clients number their requests alike; the
-//! rest of a message stays as it came. No sessions, no streams, no lists, and nothing is checked.
-//! `/mcp` leads to the first server, `/mcp/3` to the fourth.
+//! `floor-gateway [--one-by-one] [--servers N] COMMAND…` listens on a free port of loopback, says its
+//! address as the first line, starts the command N times and passes messages between: HTTP/1.1 in
+//! front, one line for each message behind. Ids are rewritten, for clients number their requests
+//! alike; the rest of a message stays as it came. No sessions, no streams, no lists, and nothing is
+//! checked. `/mcp` leads to the first server, `/mcp/3` to the fourth.
 //!
 //! One thread, and six system calls for a call: wait, read, write, wait, read, write. Where more is
-//! ready, fewer: what clients ask in one turn goes to the server in one piece.
+//! ready, fewer: what clients ask in one turn goes to the server in one piece. With `--one-by-one`
+//! there is one thing in each turn, so that it is six for each call however many are in flight.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -67,11 +68,15 @@ fn main() -> ExitCode {
 fn run() -> io::Result<()> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let mut count = 1;
+    let is_one_by_one = words.first().is_some_and(|word| word == "--one-by-one");
+    if is_one_by_one {
+        words.remove(0);
+    }
     if words.first().is_some_and(|word| word == "--servers") {
         count = words.get(1).and_then(|word| word.parse().ok()).unwrap_or(1);
         words.drain(..2.min(words.len()));
     }
-    let poll = Poll::new()?;
+    let poll = Poll::new(if is_one_by_one { 1 } else { 256 })?;
     let mut servers = Vec::new();
     for number in 0..count {
         servers.push(Upstream::start(&words, &poll, SERVERS + number)?);

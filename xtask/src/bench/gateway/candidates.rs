@@ -13,6 +13,7 @@ use crate::workspace::Workspace;
 
 pub(super) const FLOOR: &str = "floor";
 pub(super) const MODERN_FLOOR: &str = "floor, 2026-07-28";
+pub(super) const STEPWISE_FLOOR: &str = "floor, one by one";
 pub(super) const TOOLWAY: &str = "toolway";
 pub(super) const MODERN_TOOLWAY: &str = "toolway, 2026-07-28";
 
@@ -26,14 +27,19 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// The floor, once for each era, and the typed gateway in both of its modes.
+    /// The floor, once for each era and once one message at a time, and the typed gateway in both of
+    /// its modes.
     pub(super) fn own(built: &Path) -> Self {
-        let floor = |name: &str, era: &str| {
+        let program = built.join("floor-gateway").to_string_lossy().into_owned();
+        let floor = |name: &str, era: &str, flag: Option<&str>| {
+            let mut command = vec![program.as_str()];
+            command.extend(flag);
+            command.extend(["--servers", "{count}", "{server}"]);
             json!({
                 "name": name,
                 "era": era,
-                "command": [built.join("floor-gateway"), "--servers", "{count}", "{server}"],
-                "takesMany": true,
+                "command": command,
+                "takesMany": flag.is_none(),
                 "listsOne": true,
             })
         };
@@ -47,8 +53,9 @@ impl Candidates {
         };
         Self {
             gateways: vec![
-                floor(FLOOR, "legacy"),
-                floor(MODERN_FLOOR, "modern"),
+                floor(FLOOR, "legacy", None),
+                floor(MODERN_FLOOR, "modern", None),
+                floor(STEPWISE_FLOOR, "legacy", Some("--one-by-one")),
                 typed("typed, stateless JSON", "stateless", false),
                 typed("typed, sessions and SSE", "sessions", true),
             ],

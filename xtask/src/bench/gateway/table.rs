@@ -1,7 +1,7 @@
-//! The figures of the gateways as two tables: Toolway beside its floor and its targets, and
-//! everybody beside each other.
+//! The figures of the gateways as tables: Toolway beside its floors and its targets, and everybody
+//! beside each other.
 //!
-//! Owns the targets and which figure is shown where.
+//! Owns how they are laid out. Which figures there are, and what is wanted of them, is `wanted.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,181 +9,8 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::super::paired::{Spread, middle, spread};
-use super::candidates::{FLOOR, MODERN_FLOOR, MODERN_TOOLWAY, TOOLWAY};
-
-/// What is wanted of a figure.
-#[derive(Clone, Copy)]
-enum Target {
-    /// At most so many times the floor.
-    AtMost(f64),
-    /// At least so many times the floor.
-    AtLeast(f64),
-    /// At most so much, whatever the floor.
-    Below(f64),
-    /// Shown, and not judged.
-    None,
-}
-
-/// One figure of Toolway: what it is, its name in the samples, its unit, what is wanted.
-const FIGURES: &[(&str, &str, &str, Target)] = &[
-    ("a call, one CPU, p50", "one p50", "µs", Target::AtMost(1.5)),
-    ("a call, two CPUs, p50", "two p50", "µs", Target::None),
-    ("calls/s, 1 in flight", "two rate 1", "", Target::None),
-    (
-        "calls/s, 16 in flight",
-        "two rate 16",
-        "",
-        Target::AtLeast(0.7),
-    ),
-    (
-        "calls/s, 64 in flight",
-        "two rate 64",
-        "",
-        Target::AtLeast(0.7),
-    ),
-    (
-        "CPU of a call, one CPU",
-        "one cpu 1",
-        "µs",
-        Target::AtMost(1.5),
-    ),
-    (
-        "CPU of a call, 16 in flight",
-        "two cpu 16",
-        "µs",
-        Target::None,
-    ),
-    ("a result of 10 MB", "big ms", "ms", Target::AtMost(1.5)),
-    (
-        "a list of 2,000 tools, CPU",
-        "list cpu ms",
-        "ms",
-        Target::Below(1.0),
-    ),
-    ("idle memory, 1 server", "idle 1", "MB", Target::Below(12.0)),
-    (
-        "idle memory, 20 servers",
-        "idle 20",
-        "MB",
-        Target::Below(14.0),
-    ),
-    (
-        "idle memory, 100 servers",
-        "idle 100",
-        "MB",
-        Target::Below(20.0),
-    ),
-    (
-        "the same with 1 server, without pages of the program's file",
-        "idle 1, own",
-        "MB",
-        Target::None,
-    ),
-    (
-        "the same with 100 servers",
-        "idle 100, own",
-        "MB",
-        Target::None,
-    ),
-    (
-        "with 100 servers and helper processes, PSS",
-        "idle 100, helpers too",
-        "MB",
-        Target::None,
-    ),
-    (
-        "all of 100 servers listed after",
-        "ready 100",
-        "ms",
-        Target::None,
-    ),
-    ("an idle session", "session KB", "KB", Target::Below(20.0)),
-];
-
-/// A figure of Toolway beside another of its own: what, the two names, the unit, what is wanted.
-const OWN: &[(&str, &str, &str, &str, Target)] = &[
-    (
-        "memory after 10 MB, beside before",
-        "memory after big",
-        "memory before big",
-        "MB",
-        Target::AtMost(1.25),
-    ),
-    (
-        "a call through 2,000 tools, beside 10",
-        "p50 2000 tools",
-        "p50 10 tools",
-        "µs",
-        Target::AtMost(1.1),
-    ),
-    (
-        "a call through 20,000 tools, beside 10",
-        "p50 20000 tools",
-        "p50 10 tools",
-        "µs",
-        Target::AtMost(1.1),
-    ),
-    (
-        "its CPU through 20,000 tools, beside 10",
-        "cpu 20000 tools",
-        "cpu 10 tools",
-        "µs",
-        Target::AtMost(1.1),
-    ),
-    (
-        "p99 beside clients that never read, beside alone",
-        "p99 beside clients that never read",
-        "p99 before clients that never read",
-        "µs",
-        Target::AtMost(2.0),
-    ),
-    (
-        "p99 beside a slow client, beside alone",
-        "p99 beside a slow client",
-        "p99 before a slow client",
-        "µs",
-        Target::AtMost(2.0),
-    ),
-    (
-        "p99 beside 10,000 junk connections, beside alone",
-        "p99 beside junk connections",
-        "p99 before junk connections",
-        "µs",
-        Target::AtMost(2.0),
-    ),
-    (
-        "p99 beside reloads and list changes, beside alone",
-        "p99 beside reloads",
-        "p99 before reloads",
-        "µs",
-        Target::AtMost(2.0),
-    ),
-    (
-        "a call beside the idle sessions",
-        "p50 beside sessions",
-        "two p50",
-        "µs",
-        Target::None,
-    ),
-];
-
-/// The columns of the second table.
-const COLUMNS: &[(&str, &str)] = &[
-    ("one CPU: p50 µs", "one p50"),
-    ("two CPUs: p50 µs", "two p50"),
-    ("calls/s c=1", "two rate 1"),
-    ("c=16", "two rate 16"),
-    ("c=64", "two rate 64"),
-    ("one CPU: c=16", "one rate 16"),
-    ("CPU µs/call", "one cpu 1"),
-    ("c=16", "two cpu 16"),
-    ("10 MB ms", "big ms"),
-    ("list of 2,000: CPU ms", "list cpu ms"),
-    ("MB idle", "idle 1"),
-    ("after 10 MB", "memory after big"),
-    ("most", "memory peak"),
-    ("KB a session", "session KB"),
-];
+use super::candidates::{FLOOR, MODERN_FLOOR, MODERN_TOOLWAY, STEPWISE_FLOOR, TOOLWAY};
+use super::wanted::{COLUMNS, FIGURES, OWN, STEPWISE, Target};
 
 /// All samples: by figure, by gateway.
 pub(super) struct Samples {
@@ -252,41 +79,44 @@ impl Samples {
         rows
     }
 
+    /// The same beside the floor of one message at a time.
+    fn judged_stepwise(&self) -> Vec<Judged> {
+        let mut rows = Vec::new();
+        for (toolway, era) in [(TOOLWAY, ""), (MODERN_TOOLWAY, ", 2026-07-28")] {
+            for &(what, figure, unit, target) in STEPWISE {
+                let both = (self.of(figure, toolway), self.of(figure, STEPWISE_FLOOR));
+                if let (Some(of), Some(beside)) = both {
+                    rows.push(judged(
+                        format!("{what}{era}"),
+                        of,
+                        Some(beside),
+                        unit,
+                        target,
+                    ));
+                }
+            }
+        }
+        rows
+    }
+
     pub(super) fn markdown(&self, sessions: usize) -> String {
-        let rows = self.judged();
-        let mut text = String::new();
-        if !rows.is_empty() {
-            text.push_str(
-                "## Toolway beside its floor\n\nWith rules, pins, audit and metrics on. Client and \
-                 server speak 2025-11-25 where nothing else is said. CPU is that of the gateway's \
-                 own processes.\n\n\
-                 | what | toolway | floor | ratio | target | met |\n|---|---|---|---|---|---|\n",
-            );
-        }
-        for row in &rows {
-            let beside = row
-                .beside
-                .map_or("–".to_owned(), |beside| shown(beside, row.unit));
-            let ratio = row.ratio.as_ref().map_or("–".to_owned(), |ratio| {
-                format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.low, ratio.high)
-            });
-            let met = match row.is_met() {
-                Some(true) => "yes",
-                Some(false) => "no",
-                None => "",
-            };
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "| {} | {} | {beside} | {ratio} | {} | {met} |",
-                row.what,
-                shown(row.value, row.unit),
-                row.wanted(),
-            );
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
+        let mut text = table_of(
+            "## Toolway beside its floor\n\nWith rules, pins, audit and metrics on. Client and \
+             server speak 2025-11-25 where nothing else is said. CPU is that of the gateway's \
+             own processes. The floor takes several calls along in one system call where several \
+             are there.",
+            &self.judged(),
+        );
+        text += &table_of(
+            "## Toolway beside the floor of one message at a time\n\nSix system calls for each call, \
+             however many are in flight: the floor as the targets define it.",
+            &self.judged_stepwise(),
+        );
+        self.everybody(sessions, &mut text);
+        text
+    }
+
+    fn everybody(&self, sessions: usize, text: &mut String) {
         let _ = write!(
             text,
             "## Everybody\n\nOne stdio server behind each; medians. {sessions} idle sessions where \
@@ -311,7 +141,6 @@ impl Samples {
                 let _ = writeln!(text, "- {name}: {reason}");
             }
         }
-        text
     }
 
     /// Everybody who was measured, the fastest first.
@@ -340,23 +169,50 @@ impl Samples {
                 (figure.clone(), Value::Object(of))
             })
             .collect();
-        let judged: Vec<Value> = self
-            .judged()
-            .iter()
-            .map(|row| {
-                json!({
-                    "what": row.what, "unit": row.unit, "median": row.value, "floor": row.beside,
-                    "ratio": row.ratio.as_ref().map(|ratio| json!({
-                        "p10": ratio.low, "median": ratio.median, "p90": ratio.high,
-                    })),
-                    "target": row.wanted(), "met": row.is_met(),
-                })
-            })
-            .collect();
+        let of_rows =
+            |rows: Vec<Judged>| -> Vec<Value> { rows.iter().map(Judged::facts).collect() };
         json!({
-            "sessions": sessions, "judged": judged, "medians": medians, "leftOut": self.left_out,
+            "sessions": sessions, "judged": of_rows(self.judged()),
+            "judgedStepwise": of_rows(self.judged_stepwise()),
+            "medians": medians, "leftOut": self.left_out,
         })
     }
+}
+
+/// One table of judged rows below its words; nothing without any.
+fn table_of(words: &str, rows: &[Judged]) -> String {
+    let mut text = String::new();
+    if rows.is_empty() {
+        return text;
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{words}\n\n| what | toolway | floor | ratio | target | met |\n|---|---|---|---|---|---|"
+    );
+    for row in rows {
+        let beside = row
+            .beside
+            .map_or("–".to_owned(), |beside| shown(beside, row.unit));
+        let ratio = row.ratio.as_ref().map_or("–".to_owned(), |ratio| {
+            format!("{:.2} ({:.2}–{:.2})", ratio.median, ratio.low, ratio.high)
+        });
+        let met = match row.is_met() {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "",
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {} | {beside} | {ratio} | {} | {met} |",
+            row.what,
+            shown(row.value, row.unit),
+            row.wanted(),
+        );
+    }
+    text.push('\n');
+    text
 }
 
 fn judged(
@@ -385,6 +241,16 @@ fn judged(
 }
 
 impl Judged {
+    fn facts(&self) -> Value {
+        json!({
+            "what": self.what, "unit": self.unit, "median": self.value, "floor": self.beside,
+            "ratio": self.ratio.as_ref().map(|ratio| json!({
+                "p10": ratio.low, "median": ratio.median, "p90": ratio.high,
+            })),
+            "target": self.wanted(), "met": self.is_met(),
+        })
+    }
+
     fn wanted(&self) -> String {
         match self.target {
             Target::AtMost(times) => format!("≤ {times} ×"),
@@ -429,7 +295,9 @@ mod tests {
         Samples::read(&json!({
             "samples": {
                 "one p50": { "floor": [20.0, 40.0, 20.0], "toolway": [28.0, 56.0, 28.0], "x": [9] },
-                "two rate 16": { "floor": [1000.0], "toolway": [600.0] },
+                "two rate 16": {
+                    "floor": [1000.0], "floor, one by one": [500.0], "toolway": [600.0],
+                },
                 "idle 1": { "floor": [2.0], "toolway": [11.5] },
             },
             "leftOut": { "y": "it is not there\nand more" },
@@ -442,6 +310,7 @@ mod tests {
         for line in [
             "| a call, one CPU, p50 | 28.0 µs | 20.0 µs | 1.40 (1.40–1.40) | ≤ 1.5 × | yes |",
             "| calls/s, 16 in flight | 600 | 1000 | 0.60 (0.60–0.60) | ≥ 0.7 × | no |",
+            "| calls/s, 16 in flight | 600 | 500 | 1.20 (1.20–1.20) | ≥ 0.7 × | yes |",
             "| idle memory, 1 server | 11.5 MB | 2.00 MB | 5.75 (5.75–5.75) | ≤ 12 MB | yes |",
             "- y: it is not there",
         ] {

@@ -39,6 +39,9 @@ const GATHERED: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_secs(5);
 const HARDLY_ANY: Duration = Duration::from_millis(5);
 
+/// Pages are let go of again once so many bytes have come back: fewer are what timers and the like use.
+const WORTH_IT: u64 = 3 << 20;
+
 /// The longest that lists may be made to wait: clients give up before.
 const MAX_WAIT: Duration = Duration::from_mins(10);
 
@@ -331,21 +334,30 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// for ever.
 pub(super) async fn trim_when_idle(host: &Host) {
     host.settled().await;
+    memory::return_unused();
+    memory::return_code_pages();
+    let mut looked = memory::processor_time();
+    // What is resident while nobody uses it, once that was seen.
+    let mut least = u64::MAX;
+    let mut has_begun = false;
     loop {
-        memory::return_unused();
-        memory::return_code_pages();
-        let trimmed = memory::processor_time();
-        // Somebody has to have used the program since, and nobody must be using it now: what was let go
-        // of is fetched again by whoever comes next.
-        let mut looked = trimmed;
-        loop {
-            tokio::time::sleep(QUIET).await;
-            let used = memory::processor_time();
-            let is_quiet = used.saturating_sub(looked) < HARDLY_ANY;
-            looked = used;
-            if is_quiet && used.saturating_sub(trimmed) >= HARDLY_ANY {
-                break;
-            }
+        tokio::time::sleep(QUIET).await;
+        let used = memory::processor_time();
+        let is_quiet = used.saturating_sub(looked) < HARDLY_ANY;
+        looked = used;
+        // What was let go of is fetched again by whoever comes next: nobody must be using it now.
+        if !is_quiet {
+            continue;
+        }
+        // How long it was used says little of what came back: a client that lists the tools of one
+        // server needs two milliseconds, and most pages of the start.
+        let resident = memory::resident().unwrap_or_default();
+        if has_begun && resident < least.saturating_add(WORTH_IT) {
+            least = least.min(resident);
+        } else {
+            has_begun = true;
+            memory::return_unused();
+            memory::return_code_pages();
         }
     }
 }

@@ -67,6 +67,9 @@ pub(super) async fn drive(parts: DriverParts) {
             };
             let serving = converse(accepted, Arc::clone(&handler), asked.clone());
             tasks.spawn(async move { Some(serving.await) });
+            // One for each turn of the runtime: however many come at once, those who are there
+            // already have theirs between two of them.
+            tokio::task::yield_now().await;
         }
         tokio::select! {
             () = asked.cancelled() => break,

@@ -14,6 +14,7 @@ use toolway_types::limits;
 use toolway_wire::{Id, envelope};
 
 use crate::error::{CloseReason, SendFailure};
+use crate::first_look::FirstLook;
 use crate::server_log::ServerLog;
 
 /// How many messages may wait in either direction before the sender is held back.
@@ -149,6 +150,8 @@ pub struct Channel {
     pub commands: mpsc::Sender<ChannelCommand>,
     /// What comes back.
     pub events: mpsc::Receiver<ChannelEvent>,
+    /// Who sees messages before they come there, where the transport asks.
+    pub first_look: FirstLook,
     /// Must be polled for anything to happen.
     pub driver: ChannelDriver,
     /// What the server logs, when it is a process; readable while it runs.
@@ -166,9 +169,15 @@ impl Channel {
         Self {
             commands,
             events,
+            first_look: FirstLook::default(),
             driver: Box::pin(driver(command_queue, event_queue)),
             log,
         }
+    }
+
+    /// The same, whose driver lets this look at messages first.
+    pub(crate) fn with_first_look(self, first_look: FirstLook) -> Self {
+        Self { first_look, ..self }
     }
 }
 

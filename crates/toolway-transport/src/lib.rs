@@ -10,6 +10,7 @@ pub mod collector;
 pub mod credentials;
 pub mod error;
 mod error_text;
+mod first_look;
 pub mod http;
 mod ide;
 pub mod in_process;
@@ -30,6 +31,7 @@ pub use channel::{
 };
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{CloseReason, OpenError, SendFailure, ShieldError};
+pub use first_look::FirstLook;
 pub use inspection::forbid_inspection;
 pub use open::open;
 pub use options::OpenOptions;

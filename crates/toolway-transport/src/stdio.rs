@@ -28,6 +28,7 @@ use toolway_types::StdioSpec;
 
 use crate::channel::{Channel, ChannelCommand, ChannelEvent, ChannelLimits};
 use crate::error::{CloseReason, OpenError};
+use crate::first_look::FirstLook;
 use crate::server_log::ServerLog;
 use crate::woken::Woken;
 use frame::{LineFramer, StdoutLine};
@@ -52,9 +53,22 @@ pub(crate) async fn open(
 ) -> Result<Channel, OpenError> {
     let (process, pipes) = ChildProcess::spawn(spec, shield, launcher).await?;
     let (log, limits) = (ServerLog::new(limits.stderr_ring), limits.clone());
-    Ok(Channel::driven(Some(log.clone()), |commands, events| {
-        drive(process, pipes, commands, events, limits, log)
-    }))
+    let first_look = FirstLook::default();
+    let heard = Heard {
+        first_look: first_look.clone(),
+        log: log.clone(),
+    };
+    let channel = Channel::driven(Some(log), |commands, events| {
+        drive(process, pipes, commands, events, limits, heard)
+    });
+    Ok(channel.with_first_look(first_look))
+}
+
+/// Where what a server says goes beside the queue.
+#[derive(Clone)]
+struct Heard {
+    first_look: FirstLook,
+    log: ServerLog,
 }
 
 async fn drive(
@@ -63,10 +77,11 @@ async fn drive(
     commands: mpsc::Receiver<ChannelCommand>,
     events: mpsc::Sender<ChannelEvent>,
     limits: ChannelLimits,
-    log: ServerLog,
+    heard: Heard,
 ) {
+    let log = heard.log.clone();
     let _followed = CloseLogOnDrop(log.clone());
-    let read = read(pipes.stdout, events.clone(), limits.line, log.clone());
+    let read = read(pipes.stdout, events.clone(), limits.line, heard);
     let write = write::pump(commands, pipes.stdin, limits.write_stall);
     // Each message is news of one of them alone.
     let (mut read, mut write) = (Woken::new(read), Some(Woken::new(write)));
@@ -201,8 +216,9 @@ async fn read(
     mut stdout: pipe::Receiver,
     events: mpsc::Sender<ChannelEvent>,
     limit: usize,
-    log: ServerLog,
+    heard: Heard,
 ) -> ReadEnd {
+    let Heard { first_look, log } = heard;
     let mut framer = LineFramer::new(limit);
     loop {
         let count = match stdout.read_buf(framer.room()).await {
@@ -215,6 +231,7 @@ async fn read(
             framer.next_line()
         } {
             let delivered = match line {
+                StdoutLine::Message(bytes) if first_look.takes(&bytes, &events) => Ok(()),
                 StdoutLine::Message(bytes) => events.send(ChannelEvent::message(bytes)).await,
                 StdoutLine::Batch(messages) => {
                     let mut delivered = Ok(());

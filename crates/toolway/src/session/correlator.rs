@@ -26,7 +26,7 @@ pub(super) use self::deadline::Deadline;
 use self::deadline::QuestionsInProgress;
 pub(crate) use self::reader::Pump;
 use super::ChannelTap;
-use super::inbound::{ListChanges, Reception};
+use super::inbound::{self, ListChanges, Reception};
 use crate::call::{ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
 use crate::listing::ListKind;
@@ -155,6 +155,8 @@ pub(super) fn open(
         stop: CancellationToken::new(),
         closed: CancellationToken::new(),
     });
+    let first = Arc::clone(&shared);
+    (channel.first_look).set(move |message| first.settle_at_once(message));
     let pump = Pump::new(Arc::clone(&shared), channel, notices_receiver);
     (Correlator { shared }, pump)
 }
@@ -278,6 +280,22 @@ impl CorrelatorShared {
         if let Some(tap) = &self.tap {
             tap.sent(message);
         }
+    }
+
+    /// Ends the request that this message is the result of, where it is one and somebody waits for it.
+    /// Everything else takes its turn in the reading loop.
+    fn settle_at_once(&self, message: &Bytes) -> bool {
+        let Some((id, result)) = inbound::plain_result(message) else {
+            return false;
+        };
+        let Some(waiter) = self.waiting.take(id) else {
+            return false;
+        };
+        if let Some(tap) = &self.tap {
+            tap.received(message);
+        }
+        waiter.settle(Ok(result));
+        true
     }
 
     /// Ends one request; an answer without a pending request is counted.

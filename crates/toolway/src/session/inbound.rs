@@ -237,6 +237,17 @@ impl Reception {
     }
 }
 
+/// The result in a message that is nothing but that, and the request that it answers.
+pub(super) fn plain_result(message: &Bytes) -> Option<(u64, RawJson)> {
+    match envelope::receive(message) {
+        Ok(ReceivedMessage::Response {
+            id: Some(id),
+            outcome: Ok(result),
+        }) => Some((id.as_ours()?, result)),
+        _ => None,
+    }
+}
+
 /// Sorts one message.
 pub(super) fn receive(bytes: &Bytes, reception: &Reception) -> InboundMessage {
     match envelope::receive(bytes) {

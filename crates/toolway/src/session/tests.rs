@@ -9,7 +9,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolway_transport::{
-    Channel, ChannelCommand, ChannelEvent, CloseReason, OutgoingMessage, RequestTag, SendFailure,
+    Channel, ChannelCommand, ChannelEvent, CloseReason, FirstLook, OutgoingMessage, RequestTag,
+    SendFailure,
 };
 use toolway_types::{ProtocolMode, ServerName};
 
@@ -176,6 +177,7 @@ fn open_with(
     let channel = Channel {
         commands,
         events,
+        first_look: FirstLook::default(),
         driver: Box::pin(std::future::ready(())),
         log: None,
     };

@@ -36,7 +36,8 @@ pub(super) struct PendingRequests(Mutex<PendingState>);
 
 #[derive(Default)]
 struct PendingState {
-    requests: HashMap<u64, PendingRequest>,
+    /// By ids of our own making, which nobody can choose.
+    requests: HashMap<u64, PendingRequest, foldhash::fast::RandomState>,
     /// Given up, but an answer would still mean something; oldest first.
     left: VecDeque<(u64, LateAnswerHandler)>,
     /// Given up by callers, and not answered since; oldest first.
@@ -49,6 +50,16 @@ struct PendingRequest {
     progress: Option<ProgressSink>,
     origin: Option<Arc<RequestOrigin>>,
     last_sign: Instant,
+}
+
+/// A request that was taken out, and is to be answered.
+pub(super) struct WaitingRequest(PendingRequest);
+
+impl WaitingRequest {
+    pub(super) fn settle(self, answer: RequestResult) {
+        // Nobody may wait any more.
+        let _ = self.0.answer.send(answer);
+    }
 }
 
 /// A request that its caller does not wait for any more.
@@ -129,6 +140,13 @@ impl PendingRequests {
             let _ = waiter.answer.send(answer);
         }
         waited_for
+    }
+
+    /// The one who waits under this id, who waits no more; nobody, and nothing changes, when there is
+    /// none.
+    pub(super) fn take(&self, id: u64) -> Option<WaitingRequest> {
+        let waiter = lock(&self.0).requests.remove(&id);
+        waiter.map(WaitingRequest)
     }
 
     /// Gives one request up; false when it had ended already.

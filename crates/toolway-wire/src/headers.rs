@@ -16,7 +16,9 @@ use crate::lenient;
 use crate::members::RawMembers;
 use crate::view::Tool;
 
-pub use param::{HeaderMismatch, HeaderParam, ParamKind, check_params, header_params};
+pub use param::{
+    HeaderMismatch, HeaderParam, ParamKind, asks_for_headers, check_params, header_params,
+};
 
 /// `MCP-Protocol-Version`
 pub const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");

@@ -54,7 +54,8 @@ impl Id {
     /// Appends the id as JSON.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Id::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+            // Memory takes all that is written, and without a text of its own.
+            Id::Number(number) => drop(serde_json::to_writer(out, number)),
             Id::Text(text) => write_string(out, text),
         }
     }

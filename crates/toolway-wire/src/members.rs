@@ -17,6 +17,9 @@ use crate::scan::JsonKey;
 /// Up to here comparing with every earlier key is cheaper than hashing.
 const SMALL: usize = 16;
 
+/// Up to here a string is looked through before it is written.
+const SHORT: usize = 64;
+
 pub(crate) struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> RawMembers<'a> {
@@ -59,6 +62,14 @@ impl<'a> RawMembers<'a> {
 
 /// Appends a JSON string.
 pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
+    let is_plain = |byte: &u8| !matches!(byte, 0..=0x1F | b'"' | b'\\');
+    if text.len() <= SHORT && text.as_bytes().iter().all(is_plain) {
+        out.reserve(text.len() + 2);
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+        return;
+    }
     // Memory takes all that is written, and every text is a JSON string.
     let _ = serde_json::to_writer(out, text);
 }

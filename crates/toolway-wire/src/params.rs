@@ -161,6 +161,9 @@ fn is_lookalike(meant: &str, written: &str) -> bool {
 fn letters(name: &str) -> impl Iterator<Item = Option<char>> {
     let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
     letters.map(|letter| {
+        if letter.is_ascii() {
+            return Some(letter.to_ascii_lowercase());
+        }
         let upper = letter.to_uppercase();
         upper.flat_map(char::to_lowercase).next()
     })
@@ -169,8 +172,10 @@ fn letters(name: &str) -> impl Iterator<Item = Option<char>> {
 /// `_meta` without what is of one hop only; nothing when nothing is left.
 fn carried_meta(meta: &RawJson) -> Result<Option<RawJson>, ParamsError> {
     let members = meta.members().map_err(|_| ParamsError::Meta)?;
-    let is_of_one_hop = |own: &&str, name: &str| *own == name || is_lookalike(own, name);
-    let is_kept = |name: &str| !OF_ONE_HOP.iter().any(|own| is_of_one_hop(own, name));
+    // As it is written first: what has the right name needs no closer look, and they begin alike.
+    let is_kept = |name: &str| {
+        !OF_ONE_HOP.contains(&name) && !OF_ONE_HOP.iter().any(|own| is_lookalike(own, name))
+    };
     if members.iter().all(|(name, _)| is_kept(name)) {
         return Ok((!members.is_empty()).then(|| meta.clone()));
     }

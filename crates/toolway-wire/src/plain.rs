@@ -10,15 +10,13 @@ use bytestring::ByteString;
 use crate::id::Id;
 use crate::raw_json::RawJson;
 use crate::received::ReceivedMessage;
+use crate::scan;
 
 /// The deepest nesting that is plain.
 const DEPTH: usize = 24;
 
 /// As many names are remembered at a time.
 const NAMES: usize = 48;
-
-/// Up to here a string is looked through byte by byte.
-const SHORT_STRING: usize = 24;
 
 /// Whose names are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -260,20 +258,16 @@ impl Walk<'_> {
     /// A string; gives where its text ends.
     fn string(&mut self) -> Option<usize> {
         self.take(b'"')?;
-        let mut near = self.at + SHORT_STRING;
         loop {
+            self.at += scan::plain_run(self.json.get(self.at..)?, true);
             match *self.json.get(self.at)? {
                 b'"' => {
                     self.at += 1;
                     return Some(self.at - 1);
                 }
-                b'\\' => {
-                    self.escape()?;
-                    near = self.at + SHORT_STRING;
-                }
+                b'\\' => self.escape()?,
                 // As they are, control characters stand in no string.
                 0..=0x1F => return None,
-                _ if self.at < near => self.at += 1,
                 _ => self.leap()?,
             }
         }

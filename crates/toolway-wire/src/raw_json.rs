@@ -24,6 +24,9 @@ pub struct RawJson {
     is_unambiguous: bool,
 }
 
+/// Members of an object: their names, and what stands there.
+pub(crate) type NamedParts<'a> = Vec<(Cow<'a, str>, RawJson)>;
+
 impl RawJson {
     /// Takes bytes that are one JSON value; white space around it is left out.
     pub fn read(bytes: &Bytes) -> Result<Self, serde_json::Error> {
@@ -55,21 +58,45 @@ impl RawJson {
     }
 
     /// The members of an object, in order.
-    pub(crate) fn members(&self) -> Result<Vec<(Cow<'_, str>, Self)>, serde_json::Error> {
+    pub(crate) fn members(&self) -> Result<NamedParts<'_>, serde_json::Error> {
         let text = self.get();
-        let slice = |value: &str| self.slice(value);
-        if self.is_unambiguous && text.starts_with('{') {
-            let walk = scan::members(text);
-            let named = walk.map(|(key, value)| Some((scan::text(key)?, slice(value))));
-            if let Some(members) = named.collect() {
-                return Ok(members);
+        if self.is_unambiguous
+            && text.starts_with('{')
+            && let Some(members) = self.walked(text)
+        {
+            return Ok(members);
+        }
+        Ok(RawMembers::read(text)?
+            .into_entries()
+            .map(|(key, value)| (key, self.slice(value.get())))
+            .collect())
+    }
+
+    /// The members of a member of an object; nothing where that is absent or `null`.
+    pub(crate) fn members_of(
+        &self,
+        name: &str,
+    ) -> Option<Result<NamedParts<'_>, serde_json::Error>> {
+        let json = self.get();
+        if self.is_unambiguous {
+            // Where it ends is found on the way.
+            let value = scan::member_begin(json, name)?;
+            if value.starts_with('{')
+                && let Some(members) = self.walked(value)
+            {
+                return Some(Ok(members));
             }
         }
-        let members = RawMembers::read(text)?;
-        Ok(members
-            .into_entries()
-            .map(|(key, value)| (key, slice(value.get())))
-            .collect())
+        let value = self.slice(scan::member(json, name)?);
+        let owned = |(key, value): (Cow<'_, str>, Self)| (Cow::Owned(key.into_owned()), value);
+        let members = value.members();
+        Some(members.map(|members| members.into_iter().map(owned).collect()))
+    }
+
+    /// The members of an object at the beginning of this part; nothing where a name takes a parser.
+    fn walked<'a>(&self, part: &'a str) -> Option<NamedParts<'a>> {
+        let named = |(key, value)| Some((scan::text(key)?, self.slice(value)));
+        scan::members(part).map(named).collect()
     }
 
     /// The part of a message in which no member stands twice, at any depth: whoever calls this has

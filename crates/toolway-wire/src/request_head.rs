@@ -49,12 +49,11 @@ impl RequestHead {
         if !meta::has_meta(params.get()) {
             return Ok(Self::default());
         }
-        let Some(meta) = scan::member(params.get(), "_meta") else {
+        let Some(members) = params.members_of("_meta") else {
             return Ok(Self::default());
         };
-        let meta = params.slice(meta);
         let mut head = Self::default();
-        for (name, value) in meta.members().map_err(|_| ParamsError::Meta)? {
+        for (name, value) in members.map_err(|_| ParamsError::Meta)? {
             let slot = match &*name {
                 meta_key::PROTOCOL_VERSION => {
                     head.version = serde_json::from_str(value.get()).ok();

@@ -47,21 +47,52 @@ pub fn tokens(json: &[u8], from: usize) -> impl Iterator<Item = JsonToken> {
     })
 }
 
-/// Up to here a string is looked through byte by byte.
-const SHORT_STRING: usize = 12;
+/// So many times eight bytes of a string are looked at before a search is begun, which costs more to
+/// begin than it saves: most strings are keys and short values.
+const NEAR: usize = 8;
+
+/// The bytes of a word that are this one: the lowest marked bit is in the first of them.
+const fn places_of(word: u64, byte: u8) -> u64 {
+    let others = word ^ (EACH * byte as u64);
+    others.wrapping_sub(EACH) & !others & HIGHEST
+}
+
+/// One in each byte, and the highest bit of each.
+const EACH: u64 = u64::MAX / 0xFF;
+const HIGHEST: u64 = EACH << 7;
+
+/// How many bytes of a string are certain to mean nothing: neither its end nor an escape, nor, as far
+/// as `is_strict` asks for that, a control character. It looks no further than the first few words.
+#[inline]
+pub(crate) fn plain_run(text: &[u8], is_strict: bool) -> usize {
+    let (words, rest) = text.as_chunks::<8>();
+    let mut run = 0;
+    for word in words.iter().take(NEAR) {
+        let word = u64::from_le_bytes(*word);
+        let mut marks = places_of(word, b'"') | places_of(word, b'\\');
+        if is_strict {
+            marks |= word.wrapping_sub(EACH * 0x20) & !word & HIGHEST;
+        }
+        if marks != 0 {
+            return run + marks.trailing_zeros() as usize / 8;
+        }
+        run += 8;
+    }
+    if words.len() >= NEAR {
+        return run;
+    }
+    let is_mark = |byte: &u8| matches!(byte, b'"' | b'\\') || is_strict && *byte < 0x20;
+    run + rest.iter().position(is_mark).unwrap_or(rest.len())
+}
 
 /// Behind the string that begins here; the end of the text when it does not end.
 // Apart, so that the walk over what stands between strings is a short loop wherever it is used.
 #[inline(never)]
 pub fn string_end(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    // Most are keys and short values, for which a search costs more to begin than it saves.
-    let near = json.get(at..).unwrap_or_default();
-    let near = near.get(..SHORT_STRING).unwrap_or(near);
-    match near.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
-        Some(step) if near[step] == b'"' => return at + step + 1,
-        Some(step) => at += step,
-        None => at += near.len(),
+    at += plain_run(json.get(at..).unwrap_or_default(), false);
+    if json.get(at) == Some(&b'"') {
+        return at + 1;
     }
     while let Some(step) = json
         .get(at..)
@@ -79,51 +110,105 @@ pub fn string_end(json: &[u8], start: usize) -> usize {
 /// Behind the value that begins here; the end of the text when it does not end.
 pub fn value_end(json: &[u8], start: usize) -> usize {
     let mut depth = 0_usize;
-    for token in tokens(json, start) {
-        match token.byte {
+    let mut at = start;
+    while let Some(byte) = json.get(at) {
+        match byte {
+            b'"' => {
+                at = string_end(json, at);
+                if depth == 0 {
+                    return at;
+                }
+                continue;
+            }
             b'{' | b'[' => depth += 1,
-            b'}' | b']' | b',' if depth == 0 => return token.at,
-            b'}' | b']' => depth -= 1,
+            b'}' | b']' | b',' if depth == 0 => return at,
+            b'}' | b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
             _ => {}
         }
-        if depth == 0 && matches!(token.byte, b'"' | b'}' | b']') {
-            return token.end;
-        }
+        at += 1;
     }
     json.len()
 }
 
-/// The members of an object, key and value as they stand there; none of anything else.
+/// The members of an object, key and value as they stand there; none of anything else. What follows
+/// behind the object is not looked at.
 pub fn members(json: &str) -> impl Iterator<Item = (&str, &str)> {
-    let bytes = json.as_bytes();
-    let mut at = match json.trim_start().strip_prefix('{') {
-        Some(inside) => json.len() - inside.len(),
-        None => json.len(),
-    };
+    let mut walk = MemberWalk::of(json);
     std::iter::from_fn(move || {
-        let key = at + memchr::memchr2(b'"', b'}', bytes.get(at..)?)?;
+        let (key, value) = walk.key()?;
+        Some((key, walk.value(value)?))
+    })
+}
+
+/// A walk over the members of an object.
+struct MemberWalk<'a> {
+    json: &'a str,
+    at: usize,
+}
+
+impl<'a> MemberWalk<'a> {
+    fn of(json: &'a str) -> Self {
+        let at = match json.trim_start().strip_prefix('{') {
+            Some(inside) => json.len() - inside.len(),
+            None => json.len(),
+        };
+        Self { json, at }
+    }
+
+    /// The next key, and where its value begins.
+    fn key(&mut self) -> Option<(&'a str, usize)> {
+        let bytes = self.json.as_bytes();
+        let is_next = |byte: &u8| matches!(byte, b'"' | b'}');
+        let key = self.at + bytes.get(self.at..)?.iter().position(is_next)?;
         if bytes[key] == b'}' {
-            at = bytes.len();
+            self.at = bytes.len();
             return None;
         }
         let key_end = string_end(bytes, key);
-        let mut value = tokens(bytes, key_end);
-        let value = value.find(|token| token.byte != b':' && !token.byte.is_ascii_whitespace());
-        let value = value.map_or(bytes.len(), |token| token.at);
-        at = value_end(bytes, value);
-        Some((json.get(key..key_end)?, json.get(value..at)?.trim_end()))
-    })
+        let is_value = |byte: &u8| *byte != b':' && !byte.is_ascii_whitespace();
+        let value = bytes.get(key_end..)?.iter().position(is_value);
+        let value = value.map_or(bytes.len(), |step| key_end + step);
+        Some((self.json.get(key..key_end)?, value))
+    }
+
+    /// The value that begins there; the walk goes on behind it.
+    fn value(&mut self, begin: usize) -> Option<&'a str> {
+        self.at = value_end(self.json.as_bytes(), begin);
+        Some(self.json.get(begin..self.at)?.trim_end())
+    }
+}
+
+/// Whether a key, as it stands there, is this name.
+fn is_named(key: &str, name: &str) -> bool {
+    match key.strip_prefix('"').and_then(|key| key.strip_suffix('"')) {
+        Some(bare) if memchr::memchr(b'\\', bare.as_bytes()).is_none() => bare == name,
+        _ => text(key).is_some_and(|key| key == name),
+    }
 }
 
 /// The value of a member, as it stands there; nothing for `null`. The text is known to be JSON, and no
 /// member stands twice in it.
 pub fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    let is_named = |key: &str| match key.strip_prefix('"').and_then(|key| key.strip_suffix('"')) {
-        Some(bare) if memchr::memchr(b'\\', bare.as_bytes()).is_none() => bare == name,
-        _ => text(key).is_some_and(|key| key == name),
-    };
-    let (_, value) = members(json).find(|(key, _)| is_named(key))?;
+    let (_, value) = members(json).find(|(key, _)| is_named(key, name))?;
     (value != "null").then_some(value)
+}
+
+/// The same value and all that follows it: its end is not looked for.
+pub(crate) fn member_begin<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let mut walk = MemberWalk::of(json);
+    loop {
+        let (key, begin) = walk.key()?;
+        if is_named(key, name) {
+            let value = json.get(begin..)?;
+            return (!value.starts_with("null")).then_some(value);
+        }
+        walk.value(begin)?;
+    }
 }
 
 /// The name of a member that is looked for in every message and stands in few.
@@ -318,111 +403,4 @@ fn spelled_out(string: &str) -> Cow<'_, [u8]> {
 pub(crate) struct JsonKey<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pairs(json: &str) -> Vec<(&str, &str)> {
-        members(json).collect()
-    }
-
-    #[test]
-    fn members_are_given_as_they_stand_there() {
-        let json = r#" { "a" : [1, {"b": "}"}] , "c\"": "x\\" ,"d":-1.5 , "e" :{ } ,"f": null } "#;
-        assert_eq!(
-            pairs(json),
-            [
-                (r#""a""#, r#"[1, {"b": "}"}]"#),
-                (r#""c\"""#, r#""x\\""#),
-                (r#""d""#, "-1.5"),
-                (r#""e""#, "{ }"),
-                (r#""f""#, "null"),
-            ]
-        );
-        for none in ["", "{}", "[1]", "7", r#""{""#, " "] {
-            assert_eq!(pairs(none), [], "{none}");
-        }
-    }
-
-    #[test]
-    fn sec_22_a_member_is_told_only_where_nobody_can_read_another() {
-        let lone = |json| lone_member(json, "a");
-        assert_eq!(lone(r#"{"b":1, "a" : [2] }"#), LoneMember::Is("[2]"));
-        assert_eq!(lone(r#"{"a":null}"#), LoneMember::Is("null"));
-        assert_eq!(lone(r#"{"b":{"a":1}}"#), LoneMember::Absent);
-        assert_eq!(lone("{}"), LoneMember::Absent);
-        for unclear in [
-            r#"{"a":1,"a":2}"#,
-            r#"{"b":1,"b":2,"a":3}"#,
-            r#"{"\u0061":1}"#,
-            "[1]",
-            "7",
-        ] {
-            assert_eq!(lone(unclear), LoneMember::Unclear, "{unclear}");
-        }
-        let many: Vec<String> = (0..FEW_KEYS).map(|key| format!("\"k{key}\":0")).collect();
-        let many = many.join(",");
-        let (few, many) = (format!("{{{many}}}"), format!("{{{many},\"a\":1}}"));
-        assert_eq!(lone_member(&few, "a"), LoneMember::Absent);
-        assert_eq!(lone_member(&many, "a"), LoneMember::Unclear);
-    }
-
-    #[test]
-    fn sec_21_a_rare_name_is_missed_only_where_nobody_can_read_it() {
-        let name = RareName::new("task");
-        for json in [
-            r#"{"task":1}"#,
-            r#"{"\u0074ask":1}"#,
-            r#"{"a":[{"t\u0061sk":1}]}"#,
-        ] {
-            assert!(name.may_stand_in(json), "{json}");
-        }
-        for json in ["{}", r#"{"tas":"k","Task":1}"#] {
-            assert!(!name.may_stand_in(json), "{json}");
-        }
-    }
-
-    #[test]
-    fn members_are_found_by_name() {
-        let json = r#"{"x":"a","\u0061":1,"b":null}"#;
-        assert_eq!(member(json, "a"), Some("1"));
-        assert_eq!(member(json, "x"), Some("\"a\""));
-        assert_eq!(member(json, "b"), None);
-        assert_eq!(member(json, "c"), None);
-    }
-
-    #[test]
-    fn strings_end_where_they_end_however_long_they_are() {
-        for length in 0..3 * SHORT_STRING {
-            let text = "x".repeat(length);
-            for string in [format!("\"{text}\""), format!("\"{text}\\\"{text}\"")] {
-                let json = format!("{string},\"y\"");
-                assert_eq!(string_end(json.as_bytes(), 0), string.len(), "{json}");
-            }
-            let cut = format!("\"{text}\\");
-            assert_eq!(string_end(cut.as_bytes(), 0), cut.len());
-        }
-    }
-
-    #[test]
-    fn text_that_breaks_off_anywhere_is_survived() {
-        let json = r#"{"a": {"b": ["é\\", "\"]"]}, "c": tru"#;
-        for end in (0..json.len()).filter(|end| json.is_char_boundary(*end)) {
-            let _ = pairs(&json[..end]);
-        }
-        assert_eq!(pairs(json)[1], (r#""c""#, "tru"));
-        assert_eq!(pairs(r#"{"a": "x\"#), [(r#""a""#, r#""x\"#)]);
-    }
-
-    #[test]
-    fn texts_are_read_with_their_escapes() {
-        for (json, read) in [
-            (r#""plain""#, Some("plain")),
-            (r#""\u00e9\n""#, Some("é\n")),
-            (r#""\ud800""#, None),
-            ("7", None),
-            ("\"", None),
-        ] {
-            assert_eq!(text(json).as_deref(), read, "{json}");
-        }
-    }
-}
+mod tests;

@@ -20,8 +20,11 @@ pub(super) fn check(
     let (Era::Modern, Some(sent)) = (request.era, &request.headers) else {
         return Ok(());
     };
-    let arguments = request_head::raw_param(params, "arguments");
     let schema = &tool.received().input_schema;
+    if !headers::asks_for_headers(schema) {
+        return Ok(());
+    }
+    let arguments = request_head::raw_param(params, "arguments");
     match headers::check_params(schema, arguments, sent) {
         Ok(()) => Ok(()),
         Err(HeaderMismatch { header }) => {

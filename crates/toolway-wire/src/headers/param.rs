@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use toolway_schema::{Reach, places, text};
 
 use super::{HeaderFault, decode, encode};
+use crate::scan::RareName;
 
 const ANNOTATION: &str = "x-mcp-header";
 
@@ -37,14 +38,17 @@ pub enum ParamKind {
     Boolean,
 }
 
+/// False where it is certain that a tool's schema asks to mirror nothing.
+pub fn asks_for_headers(schema: &RawValue) -> bool {
+    static NAME: RareName = RareName::new(ANNOTATION);
+    NAME.may_stand_in(schema.get())
+}
+
 /// The arguments a tool's schema asks to mirror. An error makes the tool invalid.
 pub fn header_params(schema: &RawValue) -> Result<Vec<HeaderParam>, HeaderFault> {
     // Nearly every schema has none, and then need not be parsed. An escaped spelling of the key
     // holds a backslash.
-    let json = schema.get().as_bytes();
-    if memchr::memmem::find(json, ANNOTATION.as_bytes()).is_none()
-        && memchr::memchr(b'\\', json).is_none()
-    {
+    if !asks_for_headers(schema) {
         return Ok(Vec::new());
     }
     let Some(schema) = serde_json::from_str(schema.get())

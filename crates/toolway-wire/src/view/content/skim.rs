@@ -15,7 +15,7 @@ pub(super) fn skim<'a>(json: &'a str, mut text: impl FnMut(&'a str)) -> Option<b
         json,
         rest: json.as_bytes(),
     };
-    let (mut has_content, mut is_error) = (false, None);
+    let (mut has_content, mut has_type, mut is_error) = (false, false, None);
     scan.list(b'{', b'}', |scan| {
         if !has_content && scan.take(br#""content""#) {
             has_content = true;
@@ -25,6 +25,9 @@ pub(super) fn skim<'a>(json: &'a str, mut text: impl FnMut(&'a str)) -> Option<b
             scan.take(b":").then_some(())?;
             is_error = Some(scan.take(b"true"));
             (is_error == Some(true) || scan.take(b"false")).then_some(())
+        } else if !has_type && scan.take(br#""resultType""#) {
+            has_type = true;
+            (scan.take(b":") && scan.take(br#""complete""#)).then_some(())
         } else {
             None
         }
@@ -159,6 +162,14 @@ mod tests {
                 true,
             ),
             (r#"{"isError":false,"content":[]}"#, false),
+            (
+                r#"{"content":[{"type":"text","text":"a"}],"resultType":"complete"}"#,
+                false,
+            ),
+            (
+                r#"{"resultType" : "complete","isError":true,"content":[]}"#,
+                true,
+            ),
             ("{}", false),
             ("\n{\t\r\n}", false),
             (
@@ -198,7 +209,8 @@ mod tests {
             r#"{"content":[],"isError":null}"#,
             r#"{"content":[],"isError":0}"#,
             r#"{"content":[],"resultType":"task"}"#,
-            r#"{"content":[],"resultType":"complete"}"#,
+            r#"{"content":[],"resultType":"complete","resultType":"complete"}"#,
+            r#"{"content":[],"resultType":"comp\u006cete"}"#,
             r#"{"content":[],"structuredContent":{"a":1}}"#,
             r#"{"content":[],"_meta":{}}"#,
             r#"{"content":[],"Content":[]}"#,
@@ -242,6 +254,7 @@ mod tests {
                 "\"isError\"", "true", "false", "null", "\"a\\n\"", "\"\\ud83d\\ude00\"",
                 "{\"type\":\"text\",\"text\":\"x\"}", "\"content\":[", "],", "\"isError\":true",
                 "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}", "]}", "\"\\\\\"",
+                "\"resultType\"", "\"complete\"", ",\"resultType\":\"complete\"",
             ][..]), 0..12)
         ) {
             let json = parts.concat();

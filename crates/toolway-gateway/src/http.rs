@@ -26,6 +26,7 @@ mod headers;
 mod lazy_timer;
 mod lease;
 mod legacy;
+mod lookup;
 mod old_transport;
 pub mod options;
 mod post;

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use http::HeaderName;
 use toolway::types::text::clean_line;
 use toolway::{CallTrace, RequestSpan, TraceContext, Tracer};
 use toolway_wire::era::{meta_key, method};
@@ -114,7 +115,8 @@ fn says_anything(request: &IncomingRequest) -> bool {
     let in_meta = [&head.traceparent, &head.tracestate, &head.baggage];
     in_meta.iter().any(|raw| raw.is_some())
         || request.headers.as_ref().is_some_and(|headers| {
-            headers.contains_key(meta_key::TRACEPARENT) || headers.contains_key(meta_key::BAGGAGE)
+            let mut names = headers.keys().map(HeaderName::as_str);
+            names.any(|name| matches!(name, meta_key::TRACEPARENT | meta_key::BAGGAGE))
         })
 }
 

@@ -20,6 +20,7 @@ use toolway::woken::Woken;
 
 use super::handler::Handler;
 use super::lazy_timer::LazyTimer;
+use super::lookup::has;
 use super::respond;
 use super::slots::ConnectionSlot;
 use super::stall::StallingSocket;
@@ -127,5 +128,5 @@ pub(super) async fn speak(
 /// too, which is not shown to us in every order. What follows on the connection might then be another's
 /// (request smuggling), so nothing does.
 fn has_doubtful_end(request: &Request<Incoming>) -> bool {
-    request.headers().contains_key(TRANSFER_ENCODING)
+    has(request.headers(), &TRANSFER_ENCODING)
 }

@@ -18,6 +18,7 @@ use toolway_wire::Id;
 use super::events::{self, EventSource, KEEPALIVE};
 use super::lazy_timer::LazyTimer;
 use super::lease::leased;
+use super::lookup::values;
 use super::respond::{self, HttpResponse};
 use crate::conversation::{AccessLease, Answer, AnswerFuture};
 use crate::error::status_of;
@@ -37,7 +38,7 @@ pub(super) enum Reads {
 impl Reads {
     /// By its `Accept`. Who says nothing reads everything.
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let mut kinds = headers.get_all(ACCEPT).iter().peekable();
+        let mut kinds = values(headers, &ACCEPT).peekable();
         if kinds.peek().is_none() {
             return Self::Both;
         }

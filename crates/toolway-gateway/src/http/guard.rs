@@ -11,6 +11,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 
+use super::lookup::{has, only};
+
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The names by which a loopback server is rightly called.
@@ -97,13 +99,13 @@ impl RequestGuard {
         if !self.is_ours(host, here) {
             return Err(GuardRejection::Host);
         }
-        if headers.contains_key(ORIGIN) {
+        if has(headers, &ORIGIN) {
             let origin = only(headers, &ORIGIN).and_then(|origin| self.host_of(origin));
             if !origin.is_some_and(|host| self.is_ours(host, here)) {
                 return Err(GuardRejection::Origin);
             }
         }
-        if headers.contains_key(SEC_FETCH_SITE) {
+        if has(headers, &SEC_FETCH_SITE) {
             // `same-site` is another port of this machine: not ours either.
             match only(headers, &SEC_FETCH_SITE) {
                 Some("same-origin" | "none") => {}
@@ -179,21 +181,10 @@ fn in_address(ip: IpAddr) -> String {
     }
 }
 
-/// The header's value when it stands exactly once and is text.
-pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?;
-    if values.next().is_some() {
-        None
-    } else {
-        value.to_str().ok()
-    }
-}
-
 /// `application/json`, with parameters or without, and not compressed.
 fn is_json(headers: &HeaderMap) -> bool {
     let essence = only(headers, &CONTENT_TYPE).and_then(|value| value.split(';').next());
-    !headers.contains_key(CONTENT_ENCODING)
+    !has(headers, &CONTENT_ENCODING)
         && essence.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 

@@ -8,6 +8,7 @@ use toolway_types::Era;
 use toolway_wire::headers::{self, METHOD, NAME, PROTOCOL_VERSION};
 use toolway_wire::{RawJson, RequestHead, era, request_head};
 
+use super::lookup::values;
 use crate::conversation;
 use crate::error::RequestRefusal;
 
@@ -62,7 +63,7 @@ pub(super) fn check_version(headers: &HeaderMap) -> Result<(), RequestRefusal> {
 /// Whether the client knows events without data: those that it can come back with.
 pub(super) fn knows_priming(headers: &HeaderMap) -> bool {
     // Revisions are dates, so they compare as text.
-    let version = headers.get(PROTOCOL_VERSION);
+    let version = values(headers, &PROTOCOL_VERSION).next();
     version.is_some_and(|version| version.as_bytes() >= "2025-11-25".as_bytes())
 }
 
@@ -81,7 +82,7 @@ fn value(
     shown: &'static str,
 ) -> Result<Option<String>, RequestRefusal> {
     let mismatch = || RequestRefusal::HeaderMismatch { header: shown };
-    let mut values = headers.get_all(name).iter();
+    let mut values = values(headers, name);
     let Some(first) = values.next() else {
         return Ok(None);
     };

@@ -13,9 +13,9 @@ use toolway_wire::headers::SESSION_ID;
 
 use super::exchange::{Beginning, Reads, begin};
 use super::front::Front;
-use super::guard::only;
 use super::headers::{check_version, knows_priming};
 use super::lease::leased;
+use super::lookup::{has, only};
 use super::respond::{self, HttpResponse};
 use super::sessions::{HttpSession, NoReplay, ReplayReader, SessionCall};
 use super::visitor::Visitor;
@@ -147,7 +147,7 @@ pub(super) fn listen(
     peer: &Peer,
     headers: &HeaderMap,
 ) -> HttpResponse {
-    if !headers.contains_key(SESSION_ID) {
+    if !has(headers, &SESSION_ID) {
         return no_session_header();
     }
     let session = match named(front, peer, headers) {
@@ -157,7 +157,7 @@ pub(super) fn listen(
     if Reads::of(headers) == Reads::Json {
         return respond::empty(StatusCode::NOT_ACCEPTABLE);
     }
-    let reader = if headers.contains_key(LAST_EVENT_ID) {
+    let reader = if has(headers, &LAST_EVENT_ID) {
         let last = only(headers, &LAST_EVENT_ID);
         last.map_or(Err(NoReplay::Unknown), |last| session.resume(last))
     } else {
@@ -193,7 +193,7 @@ fn stream(
 
 /// Ends a session.
 pub(super) fn end(front: &Arc<Front>, peer: &Peer, headers: &HeaderMap) -> HttpResponse {
-    if !headers.contains_key(SESSION_ID) {
+    if !has(headers, &SESSION_ID) {
         return no_session_header();
     }
     if let Err(refusal) = named(front, peer, headers) {

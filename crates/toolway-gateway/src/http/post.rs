@@ -18,9 +18,9 @@ use toolway_wire::{Id, RawJson, RequestHead, RpcError};
 use super::body;
 use super::exchange::{Reads, SingleExchange};
 use super::front::Front;
-use super::guard::only;
 use super::headers;
 use super::legacy;
+use super::lookup::{has, only};
 use super::options::SessionPolicy;
 use super::quota::Counted;
 use super::respond::{self, HttpResponse};
@@ -45,7 +45,9 @@ pub(super) async fn post(
     };
     // What was for us is for nobody behind us (SEC-46).
     for name in [&AUTHORIZATION, &PROXY_AUTHORIZATION, &COOKIE, &SESSION_ID] {
-        headers.remove(name);
+        if has(&headers, name) {
+            headers.remove(name);
+        }
     }
     // The share is held until the answer is there: the message is, too.
     let (message, share) = match body::read(body, &front.body_budget).await {
@@ -77,7 +79,7 @@ pub(super) async fn post(
 
 /// The session that a client names; it can name one.
 fn session_of(headers: &HeaderMap) -> Result<Option<String>, RequestRefusal> {
-    if !headers.contains_key(SESSION_ID) {
+    if !has(headers, &SESSION_ID) {
         return Ok(None);
     }
     match only(headers, &SESSION_ID) {

@@ -89,24 +89,26 @@ impl LineWriter {
     }
 
     fn write(&self, call: &PlainCall<'_>, common: &str, out: &mut Vec<u8>) {
-        let mut add = |text: &str| out.extend_from_slice(text.as_bytes());
-        add("{\"time\":\"");
-        add(&timestamp(call.asked));
-        add("\",\"process\":");
-        add(&self.process.to_string());
-        add(",");
-        add(common);
-        add(END);
-        add(&call.milliseconds.to_string());
-        add(",\"sent\":");
-        add(&call.sent.to_string());
+        let add = |out: &mut Vec<u8>, text: &str| out.extend_from_slice(text.as_bytes());
+        // Memory takes all that is written.
+        let count = |out: &mut Vec<u8>, number: u64| drop(serde_json::to_writer(out, &number));
+        add(out, "{\"time\":\"");
+        add(out, &timestamp(call.asked));
+        add(out, "\",\"process\":");
+        count(out, u64::from(self.process));
+        add(out, ",");
+        add(out, common);
+        add(out, END);
+        count(out, call.milliseconds);
+        add(out, ",\"sent\":");
+        count(out, call.sent as u64);
         if let Some(received) = call.received {
-            add(",\"received\":");
-            add(&received.to_string());
+            add(out, ",\"received\":");
+            count(out, received as u64);
         }
-        add(",\"outcome\":\"");
-        add(call.outcome.as_str());
-        add("\"}\n");
+        add(out, ",\"outcome\":\"");
+        add(out, call.outcome.as_str());
+        add(out, "\"}\n");
     }
 }
 

@@ -125,7 +125,8 @@ pub fn timestamp(at: SystemTime) -> String {
             number /= 10;
         }
     }
-    String::from_utf8_lossy(&text).into_owned()
+    // Digits are text.
+    std::str::from_utf8(&text).unwrap_or_default().to_owned()
 }
 
 /// The date of a day since 1970. Years are counted from March, so that the leap day is a year's

@@ -11,6 +11,7 @@
 )]
 
 mod bench;
+mod clients;
 mod command;
 mod conformance;
 mod deny;
@@ -46,6 +47,8 @@ enum Chore {
     Test(test::Options),
     /// Install the real peers and nothing else
     Peers,
+    /// Compile, type-check and test the packages for Python and TypeScript
+    Clients,
     /// Let the official conformance suite judge the library and the gateway
     Conformance(conformance::Options),
     /// Check the rules of the house that no compiler knows
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
     let outcome = Workspace::find().and_then(|workspace| match arguments.chore {
         Chore::Test(options) => test::run(&workspace, &options),
         Chore::Peers => install::peers(&workspace),
+        Chore::Clients => install::peers(&workspace).and_then(|()| clients::run(&workspace)),
         Chore::Conformance(options) => conformance::run(&workspace, &options),
         Chore::Tidy => tidy::run(&workspace),
         Chore::Deny => deny::run(&workspace),

@@ -1,5 +1,5 @@
 //! `cargo xtask test`: peers, formatting, lints, tidy, dependencies, generated documents,
-//! conformance, the released program, then every test.
+//! conformance, the packages, the released program, then every test.
 //!
 //! Owns the order and the verdict; a secret in what the tests printed is a failure too. A failed
 //! check does not hide the ones after it: everything runs, the failures are listed, and the exit
@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 use self::count::Count;
 use crate::command::{self, Transcript};
 use crate::workspace::Workspace;
-use crate::{conformance, deny, docs, install, release, tidy};
+use crate::{clients, conformance, deny, docs, install, release, tidy};
 
 /// Nextest's filter for tests that need real peers; `cargo test` skips by the bare prefix.
 const NOT_PEERS: &str = "not test(/(^|::)peers::/)";
@@ -81,6 +81,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
                 "conformance upstream",
                 conformance::upstream(workspace, &upstream),
             );
+            note("packages", clients::run(workspace));
         }
         note("release", release::run(workspace));
     }

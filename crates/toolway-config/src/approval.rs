@@ -345,10 +345,17 @@ pub fn reset(environment: &Environment) -> Result<Edited<usize>, EditError> {
     if !directories.contains(&environment.project_root()) {
         directories.push(environment.project_root());
     }
+    let root = environment.project_root();
     edit(&environment.approvals_file(), |document| {
         let mut forgotten = 0;
-        for directory in directories {
-            let directory = path_key(directory);
+        let mut places: Vec<String> = directories.into_iter().map(path_key).collect();
+        // Decisions about an agent's servers stand under its file.
+        let is_agents = |place: &String| {
+            let place = Path::new(place);
+            place.starts_with(root) && place.extension().is_some_and(|it| it == "md")
+        };
+        places.extend(document.keys(&["projects"]).into_iter().filter(is_agents));
+        for directory in places {
             forgotten += document.keys(&["projects", &directory, "servers"]).len();
             document.remove(&["projects", &directory]);
         }

@@ -15,6 +15,7 @@ use crate::approval::{
     write_record,
 };
 use crate::edit::{EditError, Edited};
+use crate::environment::{PROJECT_FILE, agents_project};
 use crate::permission::{Permissions, RepositoryServer};
 use crate::plan::PlannedServer;
 
@@ -44,11 +45,19 @@ pub fn repository_files(environment: &Environment, server: &PlannedServer) -> Re
     named_files(environment, place, &server.definition, &installed)
 }
 
-/// The directory that decisions about a server of the project belong to.
+/// The directory that a server of the project belongs to.
 fn directory_of<'a>(environment: &'a Environment, server: &'a PlannedServer) -> &'a Path {
     match (server.scope, &server.origin) {
-        (Scope::Project, Origin::File { path, .. }) => path.parent().unwrap_or(path),
+        (Scope::Project, Origin::File { path, .. }) => agents_project(path),
         _ => environment.project_root(),
+    }
+}
+
+/// What decisions about it are kept under: an agent's are its file's.
+fn decided_in<'a>(environment: &'a Environment, server: &'a PlannedServer) -> &'a Path {
+    match (server.scope, &server.origin) {
+        (Scope::Project, Origin::File { path, .. }) if !path.ends_with(PROJECT_FILE) => path,
+        _ => directory_of(environment, server),
     }
 }
 
@@ -79,7 +88,7 @@ fn record(
     }
     write_record(
         environment,
-        directory_of(environment, server),
+        decided_in(environment, server),
         server.name.as_str(),
         &json!({
             "scope": server.scope.as_str(),
@@ -109,6 +118,7 @@ pub fn repository_server(server: &PlannedServer) -> Option<RepositoryServer> {
         origin: server.origin.clone(),
         digest: server.digest.clone()?,
         directory: match server.scope {
+            Scope::Project if !path.ends_with(PROJECT_FILE) => path,
             // The file is in a folder of the project.
             Scope::Local => folder.parent().unwrap_or(folder),
             _ => folder,

@@ -23,6 +23,17 @@ pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 /// The folder of a project that holds its private settings.
 pub(crate) const PROJECT_FOLDER: &str = ".toolway";
 
+/// The folders of a project that hold its agents.
+pub(crate) const AGENT_FOLDERS: [&str; 2] = [".toolway/agents", ".claude/agents"];
+
+/// The project that an agent file belongs to: what its folder of agents lies in, or its folder.
+pub(crate) fn agents_project(file: &Path) -> &Path {
+    let folder = file.parent().unwrap_or(file);
+    let is_of_agents = AGENT_FOLDERS.iter().any(|agents| folder.ends_with(agents));
+    let project = folder.parent().and_then(Path::parent);
+    project.filter(|_| is_of_agents).unwrap_or(folder)
+}
+
 /// Everything read from the process, once. Cloning it is cheap.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -250,6 +261,11 @@ impl Environment {
         projects(directory, self.home())
             .find(is_marked)
             .unwrap_or(directory)
+    }
+
+    /// Whether a directory lies in a project, by any owner's mark.
+    pub(crate) fn has_project_above(&self, directory: &Path) -> bool {
+        projects(directory, self.home()).next().is_some()
     }
 
     /// The file a person edits for a scope, where that scope has one.

@@ -27,6 +27,11 @@ pub(crate) struct ValueLines {
 }
 
 impl ValueLines {
+    /// Of a value on this line that holds others on these.
+    pub(crate) fn new(line: u32, inside: Vec<ValueLines>) -> Self {
+        Self { line, inside }
+    }
+
     /// The line of a member of the object that stands here; its own when unknown.
     pub(crate) fn line_of(&self, object: &Map<String, Value>, key: &str) -> u32 {
         self.member(object, key)

@@ -8,6 +8,7 @@
 
 pub mod account;
 pub mod admission;
+pub mod agent;
 pub mod approval;
 pub mod brought;
 mod command_line;
@@ -52,6 +53,7 @@ pub mod tool_search;
 
 pub use account::{AccountProvider, Connector, ConnectorDirectory, DirectoryError};
 pub use admission::admit;
+pub use agent::{Agent, AgentPlace, FoundAgent, agent, agent_findings, agents, find_agent};
 pub use approval::{
     RepositoryFiles, UnboundCode, allow_for_repository_server, local_settings_text, reset,
     trust_local,

@@ -33,6 +33,7 @@ mod system;
 
 pub(crate) use account::account_settings;
 pub(crate) use last_good::LastGoodFiles;
+pub(crate) use owner::{read_in_project, strangers_place};
 pub(crate) use plugins::plugin_files;
 pub use system::with_managed_variables;
 pub(crate) use system::{system_files, system_settings};
@@ -131,6 +132,15 @@ pub(crate) struct LayerLocation {
     pub(crate) file: String,
     /// The plugin's directory.
     pub(crate) plugin_root: Option<String>,
+    /// The agent's file, where it is one's: decisions about its servers are kept for it alone.
+    pub(crate) agent: Option<PathBuf>,
+}
+
+impl LayerLocation {
+    /// What decisions about its servers are kept under.
+    pub(crate) fn decided_in(&self) -> &Path {
+        self.agent.as_deref().unwrap_or(&self.directory)
+    }
 }
 
 /// Reads everything.
@@ -180,13 +190,14 @@ pub(crate) fn load_with(
     }
 }
 
-/// The owner of a project's file, or of the place where it would be, if that is another user and
-/// neither the user nor the organisation trusts that directory.
-pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<u32> {
-    let mut loader = Loader::new(environment);
-    loader.system();
-    loader.user();
-    loader.stranger(path, &owner::open_in_project(path))
+/// As [`load`], with the servers of this layer and no others: all settings hold for them.
+pub(crate) fn load_only(environment: &Environment, flags: &Flags, layer: Layer) -> Layers {
+    let mut layers = load(environment, flags);
+    for other in &mut layers.files {
+        other.servers.clear();
+    }
+    layers.files.push(layer);
+    layers
 }
 
 /// Who writes in a scope. Local settings that Toolway wrote for the user are recognised by their
@@ -367,6 +378,7 @@ impl<'a> Loader<'a> {
                 directory: self.environment.project_root().to_path_buf(),
                 file: path_key(&path),
                 plugin_root: None,
+                agent: None,
             };
             self.add(Scope::Local, 0, place, file);
         }
@@ -413,6 +425,7 @@ impl<'a> Loader<'a> {
             directory: self.environment.cwd().to_path_buf(),
             file: file.into(),
             plugin_root: None,
+            agent: None,
         }
     }
 
@@ -424,6 +437,7 @@ impl<'a> Loader<'a> {
                 .to_path_buf(),
             file: path_key(path),
             plugin_root: None,
+            agent: None,
         }
     }
 

@@ -345,6 +345,13 @@ pub(crate) fn single(name: String, definition: Map<String, Value>, source: &Text
     file
 }
 
+/// One server of a file that holds more than servers; none where its name is no name at all.
+pub(crate) fn one(member: LocatedMember, source: &TextSource) -> Option<RawServer> {
+    let mut file = RawFile::default();
+    file.add_server(source, member);
+    file.servers.pop()
+}
+
 /// Checks a definition that stands in no file yet, such as one about to be written.
 pub fn validate(name: &ServerName, definition: &Map<String, Value>) -> Vec<Diagnosis> {
     let checked = entry::check(

@@ -47,6 +47,8 @@ const FAILURE_STANDS: Duration = Duration::from_secs(30);
 /// Owns every server of a host.
 pub(crate) struct Supervisor {
     members: Roster,
+    /// Tells it from all others of its pool: what is its own is shared with none.
+    number: u64,
     /// Where connections are claimed.
     pool: ConnectionPool,
     /// Connections that others took over from, on their way out.
@@ -108,6 +110,7 @@ impl Supervisor {
         let mut supervisor = Self {
             builtin_tools,
             members: BTreeMap::new(),
+            number: pool.next_number(),
             pool,
             leaving: Vec::new(),
             keeping: Vec::new(),
@@ -288,7 +291,11 @@ impl Supervisor {
             server: member.shown.name.clone(),
             credentials: self.context.credentials.of_source(&source),
             source,
-            instance: Instance::Shared,
+            instance: if member.is_own {
+                Instance::View(self.number)
+            } else {
+                Instance::Shared
+            },
         };
         let origin = &member.shown.origin;
         let (context, logs) = (&self.context, member.rest.logs.clone());

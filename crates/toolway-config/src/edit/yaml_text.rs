@@ -177,25 +177,28 @@ pub(crate) fn value_of(text: &str) -> Result<Value, SyntaxError> {
     if text.lines().all(is_nothing) {
         return Ok(Value::Null);
     }
-    serde_saphyr::from_str(text).map_err(|error| {
-        let location = error.location();
-        let narrow = |number: Option<u64>| {
-            let number = number.and_then(|number| u32::try_from(number).ok());
-            number.unwrap_or(1).max(1)
-        };
-        let error = error.without_snippet();
-        let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-        let first = message.lines().next().unwrap_or_default();
-        SyntaxError {
-            line: narrow(location.map(|at| at.line())),
-            column: narrow(location.map(|at| at.column())),
-            message: first
-                .split(" at line ")
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        }
-    })
+    serde_saphyr::from_str(text).map_err(|error| syntax_error(&error))
+}
+
+/// Why a text is not YAML, in words for people.
+pub(crate) fn syntax_error(error: &serde_saphyr::Error) -> SyntaxError {
+    let location = error.location();
+    let narrow = |number: Option<u64>| {
+        let number = number.and_then(|number| u32::try_from(number).ok());
+        number.unwrap_or(1).max(1)
+    };
+    let error = error.without_snippet();
+    let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    let first = message.lines().next().unwrap_or_default();
+    SyntaxError {
+        line: narrow(location.map(|at| at.line())),
+        column: narrow(location.map(|at| at.column())),
+        message: first
+            .split(" at line ")
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+    }
 }
 
 fn lines(text: &str) -> Vec<Line<'_>> {

@@ -18,8 +18,9 @@ use toolway_types::{Diagnosis, Origin};
 
 use super::Loader;
 use crate::Environment;
-use crate::environment::PROJECT_FOLDER;
+use crate::environment::{PROJECT_FOLDER, agents_project};
 use crate::error::FileReadError;
+use crate::file;
 use crate::keys::spelled_out;
 use crate::raw::{self, RawFile};
 use crate::source::{FileKind, TextSource};
@@ -124,6 +125,29 @@ fn look(
         .map_err(|_| FileReadError::Link)
 }
 
+/// The owner of a project's file, or of the place where it would be, if that is another user and
+/// neither the user nor the organisation trusts that directory.
+pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<u32> {
+    let mut loader = Loader::new(environment);
+    loader.system();
+    loader.user();
+    loader.stranger(path, &open_in_project(path))
+}
+
+/// A file that a repository may have put where it is, and the other user whose it is, if it is one's
+/// whom nobody trusts here.
+pub(crate) fn read_in_project(
+    environment: &Environment,
+    path: &Path,
+) -> (Option<u32>, Result<Option<String>, FileReadError>) {
+    let mut loader = Loader::new(environment);
+    loader.system();
+    loader.user();
+    let opened = open_in_project(path);
+    let stranger = loader.stranger(path, &opened);
+    (stranger, file::read_opened(opened.file, file::MAX_BYTES))
+}
+
 impl Loader<'_> {
     /// Another user who owns a project's file, unless its directory is trusted.
     pub(super) fn stranger(&self, path: &Path, opened: &OpenedProjectFile) -> Option<u32> {
@@ -175,7 +199,7 @@ fn project_of(path: &Path) -> &Path {
     let folder = path.parent().unwrap_or(path);
     match folder.parent() {
         Some(project) if folder.ends_with(PROJECT_FOLDER) => project,
-        _ => folder,
+        _ => agents_project(path),
     }
 }
 

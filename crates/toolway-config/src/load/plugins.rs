@@ -81,6 +81,7 @@ impl Loader<'_> {
             let place = LayerLocation {
                 file: path.to_string_lossy().into_owned(),
                 plugin_root: Some(root.to_string_lossy().into_owned()),
+                agent: None,
                 directory: root,
             };
             self.add(Scope::Plugin, order, place, file);

@@ -54,12 +54,16 @@ pub(super) fn decide(
     }
     let record = basis
         .approvals
-        .project(&candidate.place.directory)
+        .project(candidate.place.decided_in())
         .and_then(|project| project.servers.get(name));
     match record {
         Some(record) if record.decision == ApprovalDecision::Rejected => {
             return ApprovalState::Rejected {
-                reason: format!("`{name}` was rejected in this project"),
+                reason: if candidate.place.agent.is_some() {
+                    format!("`{name}` of this agent was rejected")
+                } else {
+                    format!("`{name}` was rejected in this project")
+                },
             };
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
@@ -94,20 +98,25 @@ pub(super) fn decide(
         }
         None => {}
     }
-    let by_name = if is_project {
+    // What was said of the names in `.mcp.json` was not said of an agent's servers.
+    let is_agents = candidate.place.agent.is_some();
+    let is_listed = is_project && !is_agents;
+    let by_name = if is_listed {
         basis.enabled_in_project(name)
     } else {
         NameApproval::No
     };
     let all = |(_, settings): &(Scope, FileSettings)| settings.enable_all_project.is_some();
-    let enabled = by_name == NameApproval::Yes || is_project && basis.settings.iter().any(all);
+    let enabled = by_name == NameApproval::Yes || is_listed && basis.settings.iter().any(all);
     if enabled || basis.consent == ProjectConsent::ThisRun {
         return match &basis.began {
             Some(began) => began.approval(candidate),
             None => ApprovalState::unasked(),
         };
     }
-    let from = if is_project {
+    let from = if is_agents {
+        "an agent file of the project"
+    } else if is_project {
         "the project's `.mcp.json`"
     } else {
         "the project's folder"

@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use toolway_types::{Origin, Scope, ServerName};
+use toolway_types::{Origin, Scope, ServerName, ToolKey};
 
 use super::predicate::RuleStance;
 use super::rule::PermissionRule;
+use super::rule_set::ToolSpellings;
 use super::subject::{CallSubject, SubjectTool};
 use super::{CitedRule, Permissions};
 
@@ -46,6 +47,45 @@ impl ToolPatterns {
         Ok(())
     }
 
+    /// Adds a pattern that takes away: it means every tool that it could mean. One that cannot be read
+    /// is kept as all that it could have meant, beside the error.
+    pub fn add_widely(&mut self, pattern: &str, source: &Origin) -> Result<(), BadToolPattern> {
+        // As in managed settings: what cannot be read at all could have been anything.
+        let scope = Scope::Managed;
+        let rule = PermissionRule::parse(pattern, RuleStance::Restrict, source, scope);
+        let (rule, outcome) = match rule {
+            Ok(mut rule) if !rule.predicates.is_empty() => {
+                rule.predicates.clear();
+                let bad = BadToolPattern {
+                    reason: "a pattern names tools, and says nothing of how they are called"
+                        .to_owned(),
+                    hint: "write conditions as rules in `permissions` of your settings",
+                };
+                (Some(rule), Err(bad))
+            }
+            Ok(rule) => (Some(rule), Ok(())),
+            Err(broken) => {
+                let bad = BadToolPattern {
+                    reason: broken.reason.clone(),
+                    hint: "write `mcp__server`, `mcp__server__*` or `mcp__server__tool`",
+                };
+                (broken.fallback(pattern, source, scope), Err(bad))
+            }
+        };
+        self.0.extend(rule);
+        outcome
+    }
+
+    /// Whether one of them lets this tool in.
+    pub fn include(&self, key: &ToolKey) -> bool {
+        self.have(&CallSubject::tool(key))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The patterns as written, and where each stands.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Origin)> {
         let cited = self.0.iter().map(PermissionRule::cited);
@@ -55,6 +95,22 @@ impl ToolPatterns {
     fn have(&self, subject: &CallSubject<'_>) -> bool {
         self.0.iter().any(|rule| rule.permits(subject))
     }
+
+    /// The one that takes this away.
+    fn taking(&self, subject: &CallSubject<'_>) -> Option<&PermissionRule> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let made;
+        let spellings = if let Some(kept) = subject.spellings {
+            kept
+        } else {
+            made = ToolSpellings::of(subject);
+            &made
+        };
+        let mut rules = self.0.iter();
+        rules.find(|rule| rule.restricts(subject, &spellings.names))
+    }
 }
 
 /// What a caller is kept to.
@@ -63,6 +119,8 @@ pub struct Confinement {
     /// The only tools there are, and what servers offer beside tools under the names that rules
     /// have for it; everything when absent. The host's own tools stay.
     pub tools: Option<ToolPatterns>,
+    /// Tools, and what servers offer beside tools, that are not there; read widely, as rules that deny.
+    pub without: ToolPatterns,
     /// Whether only those are there that say of themselves that they only read. What is read of a
     /// server without a tool (resources, prompts) is.
     pub read_only: bool,
@@ -77,6 +135,7 @@ pub struct Boundaries(Vec<Arc<Boundary>>);
 #[derive(Debug, PartialEq)]
 struct Boundary {
     tools: Option<(ToolPatterns, Arc<CitedRule>)>,
+    without: ToolPatterns,
     read_only: Option<Arc<CitedRule>>,
 }
 
@@ -115,6 +174,9 @@ impl Boundary {
         {
             return Some(cited);
         }
+        if is_servers && let Some(rule) = self.without.taking(subject) {
+            return Some(rule.cited());
+        }
         let reads = subject.hints.and_then(|hints| hints.read_only);
         // What nothing is known of may write.
         self.read_only.as_ref().filter(|_| reads != Some(true))
@@ -142,7 +204,11 @@ impl Permissions {
             (patterns, cited("tools"))
         });
         let read_only = to.read_only.then(|| cited("readOnly"));
-        let boundary = Boundary { tools, read_only };
+        let boundary = Boundary {
+            tools,
+            without: to.without,
+            read_only,
+        };
         self.boundaries.0.push(Arc::new(boundary));
         self
     }

@@ -171,7 +171,7 @@ impl ToolSpellings {
         }
     }
 
-    fn of(subject: &CallSubject<'_>) -> Self {
+    pub(super) fn of(subject: &CallSubject<'_>) -> Self {
         let (mut names, tool) = match subject.target {
             SubjectTool::Builtin(name) => (
                 ToolNames::of_builtin(name),

@@ -19,6 +19,7 @@ use toolway_testkit::marked::MARK;
 use toolway_types::ServerSpec;
 
 mod account;
+mod agents;
 mod approval;
 mod authors;
 mod binding;

@@ -157,7 +157,7 @@ impl CallerInstance {
         !self.claim.is_over()
             && self.key.source == key.source
             && match &self.key.instance {
-                Instance::Shared => false,
+                Instance::Shared | Instance::View(_) => false,
                 // One of its own serves whatever roots it has: it is asked for them itself.
                 Instance::Caller(_) => true,
                 Instance::Roots(of) => !is_apart && roots.is_some_and(|roots| **roots == **of),

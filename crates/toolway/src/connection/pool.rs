@@ -78,6 +78,8 @@ pub(crate) enum Instance {
     Roots(Arc<[Root]>),
     /// One caller, by the number of its attachment.
     Caller(u64),
+    /// One view, which brought the server itself.
+    View(u64),
 }
 
 /// One connection and those who follow it.
@@ -217,7 +219,7 @@ impl ConnectionPool {
         self.len() == 0
     }
 
-    pub(super) fn next_number(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.0.counter.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

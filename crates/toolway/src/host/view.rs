@@ -3,7 +3,7 @@
 //! Owns views: which of the host's servers belong to one, its own servers beside them, and following
 //! the host's plan. A view has a supervisor of its own, and shares its connections with all others
 //! (`connection/pool.rs`): what it names as the host does is the host's connection, unless it uses
-//! another login there.
+//! another login there. What it brings itself is its alone, also where another brings the same.
 //!
 //! Invariant: a view only narrows. Its rules deny and ask, never allow, and a tool that it is not
 //! kept to is not there for it; servers of its own were admitted by a plan, as the host's were, and
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_config::permission::{CallSubject, PermissionDecision};
-use toolway_config::{Confinement, Permissions, Plan, Profile};
+use toolway_config::{Confinement, Permissions, Plan, Profile, ToolPatterns};
 use toolway_types::{ConnectionState, ServerName};
 
 use crate::builtin::Builtin;
@@ -28,7 +28,7 @@ use crate::lock::lock;
 use crate::reconnect::{ServerOrders, Unless};
 use crate::server_source::InProcessServer;
 use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
-use crate::supervisor::{self, ApplyPlan, PlanEffects, Roster, Supervisor};
+use crate::supervisor::{self, ApplyPlan, ManagedServer, PlanEffects, Roster, Supervisor};
 use crate::tasks::{self, Task};
 
 /// What a view shows.
@@ -94,6 +94,7 @@ impl ViewSpec {
             rules: (!profile.permissions.is_empty()).then(|| profile.permissions.clone()),
             confinement: is_confined.then(|| Confinement {
                 tools: profile.tools.clone(),
+                without: ToolPatterns::default(),
                 read_only: profile.read_only,
                 origin: profile.origin.clone(),
             }),
@@ -111,9 +112,16 @@ impl ViewSpec {
         let mut roster = of_host;
         roster.retain(|name, _| is_seen(name));
         if let Some(own) = &self.own {
-            roster.extend(supervisor::roster(own, &[], None));
+            let mut members = supervisor::roster(own, &[], None);
+            members.values_mut().for_each(ManagedServer::make_own);
+            roster.extend(members);
         }
         supervisor::add_objects(&mut roster, plan, &self.objects);
+        for (name, _) in &self.objects {
+            if let Some(member) = roster.get_mut(name) {
+                member.make_own();
+            }
+        }
         for (server, account) in &self.accounts {
             if let Some(member) = roster.get_mut(server) {
                 member.use_account(account);

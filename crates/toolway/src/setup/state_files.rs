@@ -72,6 +72,11 @@ impl<'a> StateFiles<'a> {
         self.state("gateways")
     }
 
+    /// The folders of programs that are run with an endpoint.
+    pub fn runs(self) -> PathBuf {
+        self.state("runs")
+    }
+
     /// The daemon's socket, its lock and its log.
     pub fn daemon(self) -> PathBuf {
         self.state("daemon")

@@ -55,6 +55,7 @@ impl Supervisor {
             };
             match (old.source.is_some(), new.source.is_some()) {
                 _ if old.source == new.source
+                    && old.is_own == new.is_own
                     && !old.source.as_deref().is_some_and(rests_on_it) =>
                 {
                     if old.source.is_some() {
@@ -77,6 +78,7 @@ impl Supervisor {
                     changes.stopped.push(name.clone());
                     self.retire(&mut old, "switched off");
                     old.source = None;
+                    old.is_own = new.is_own;
                     old.describe(new, &self.events);
                 }
             }
@@ -126,7 +128,8 @@ impl Supervisor {
             old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
         }
         // An equal one is replaced for what it rests on, and that is no part of the key.
-        let is_superseded = old.source == new.source;
+        let is_superseded = old.source == new.source && old.is_own == new.is_own;
+        old.is_own = new.is_own;
         if let Some(claim) = old.claim.take() {
             self.leaving.extend(if is_superseded {
                 claim.supersede()

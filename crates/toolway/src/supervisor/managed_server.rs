@@ -39,6 +39,8 @@ use self::rest::MemberRest;
 pub(crate) struct ManagedServer {
     pub(super) shown: ServerSnapshot,
     pub(super) source: Option<Arc<ServerSource>>,
+    /// Whether a view brought it, which shares it with none and ends it with itself.
+    pub(super) is_own: bool,
     /// Its hold on the connection, if it may connect.
     pub(super) claim: Option<ConnectionClaim>,
     /// Of the newest order or definition; reports from before it do not count.
@@ -135,6 +137,7 @@ impl ManagedServer {
         Self {
             shown,
             source: source.map(Arc::new),
+            is_own: false,
             claim: None,
             epoch: 0,
             slot: SessionSlot::new(),
@@ -190,6 +193,11 @@ impl ManagedServer {
             curation: Arc::clone(&planned.curation),
             ..Self::new(shown, source)
         }
+    }
+
+    /// The view whose roster it is brought it.
+    pub(crate) fn make_own(&mut self) {
+        self.is_own = true;
     }
 
     /// Has it log in to this account, where it logs in at all.

@@ -215,15 +215,69 @@ async fn an_agents_own_servers_end_with_it() {
     assert_eq!(names(&agent), ["mine", "s", "shared"]);
     assert_eq!(names(&host), ["s", "shared"]);
     echo(&agent, "mine", "x").await.expect("an answer");
-    // A second one with equal servers shares them.
+    // A second one with equal servers has them for itself: what one did there is not the other's.
     let twin = host.agent(caller("two"), spec()).await.expect("it starts");
-    assert_eq!(pool.len(), 4);
+    assert_eq!(pool.len(), 6);
     agent.detach().await;
     assert_eq!(pool.len(), 4);
     echo(&twin, "mine", "x").await.expect("an answer");
     // Dropped, nobody waits, and they end all the same.
     drop(twin);
     becomes(&pool, 2).await;
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agents_own_servers_are_not_kept_where_others_are() {
+    let home = Home::new();
+    let pool = ConnectionPool::keeping(std::time::Duration::from_mins(15));
+    let session = with(entry(), "share", json!("session"));
+    let servers = json!({ "shared": entry(), "apart": session });
+    let host = host(&home, &servers, &pool).await;
+    let spec = AgentSpec {
+        view: ViewSpec {
+            own: Some(own(&home, &json!({ "mine": entry() }))),
+            ..ViewSpec::default()
+        },
+        required: vec![name("mine"), name("shared")],
+        ..AgentSpec::default()
+    };
+    let agent = host.agent(caller("one"), spec).await.expect("it starts");
+    echo(&agent, "mine", "x").await.expect("an answer");
+    // An instance for this caller alone.
+    echo(&agent, "apart", "x").await.expect("an answer");
+    assert_eq!(pool.len(), 4);
+    agent.detach().await;
+    becomes(&pool, 2).await;
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_view_keeps_its_own_servers_when_the_host_reloads() {
+    let (home, pool) = (Home::new(), ConnectionPool::default());
+    let host = host(&home, &json!({ "shared": entry() }), &pool).await;
+    let spec = AgentSpec {
+        view: ViewSpec {
+            own: Some(own(&home, &json!({ "mine": entry(), "shared": entry() }))),
+            ..ViewSpec::default()
+        },
+        required: vec![name("mine"), name("shared")],
+        ..AgentSpec::default()
+    };
+    let agent = host.agent(caller("one"), spec).await.expect("it starts");
+    let before = agent.snapshot().servers.len();
+    // Equal to the host's of that name, and nevertheless its own.
+    assert_eq!(pool.len(), 3);
+    let epoch = |agent: &toolway::Attached| agent.snapshot().catalog.revision;
+    let revision = epoch(&agent);
+    host.apply(home.plan(&json!({ "other": entry() }))).await;
+    assert_eq!(agent.snapshot().servers.len(), before + 1);
+    echo(&agent, "mine", "x")
+        .await
+        .expect("the same connection");
+    echo(&agent, "shared", "x").await.expect("its own stays");
+    assert!(epoch(&agent) >= revision);
+    agent.detach().await;
     host.shutdown().await;
 }
 

@@ -19,6 +19,7 @@ fn confined(
     });
     let to = Confinement {
         tools,
+        without: ToolPatterns::default(),
         read_only,
         origin: here(),
     };

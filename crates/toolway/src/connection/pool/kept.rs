@@ -1,6 +1,6 @@
 //! Connections that nobody claims and that are kept for whoever comes next.
 //!
-//! Owns for how long. Only what stands is kept: a server that failed, or that wants a login, is asked
+//! Owns for how long. Only what others can claim is kept, and only what stands: a server that failed, or that wants a login, is asked
 //! anew by the next one to claim it.
 
 use std::sync::Arc;
@@ -12,7 +12,8 @@ use toolway_config::ServerIdle;
 use toolway_types::ServerName;
 
 use super::{
-    ConnectionNews, ConnectionPool, Followers, LeavingConnection, PoolState, PooledConnection,
+    ConnectionNews, ConnectionPool, Followers, Instance, LeavingConnection, PoolState,
+    PooledConnection,
 };
 use crate::connection::RetryMode;
 use crate::lock::lock;
@@ -80,6 +81,10 @@ impl ConnectionPool {
 
     /// Keeps a connection that nobody claims any more, if it is worth that.
     pub(super) fn keep(&self, connection: &Arc<PooledConnection>) -> bool {
+        // Nobody could ever claim it again.
+        if let Instance::Caller(_) | Instance::View(_) = connection.key.instance {
+            return false;
+        }
         let Some(usual) = self.0.keeps_for.filter(|_| connection.followers.stands()) else {
             return false;
         };

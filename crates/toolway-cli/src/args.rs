@@ -14,9 +14,9 @@ use toolway_config::Flags;
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
     account, add, add_json, approvals, approve, audit, auth, call, complete, completions, connect,
-    control, daemon, demo, doctor, explain, generate_docs, get, idp, import, list, login, logout,
-    logs, man, permissions, policy, prompt, prompts, read, reconnect, refresh, remove, resources,
-    serve, skills, state, status, switch, tokens, tools, vault,
+    control, daemon, demo, doctor, endpoint, explain, generate_docs, get, idp, import, list, login,
+    logout, logs, man, permissions, policy, prompt, prompts, read, reconnect, refresh, remove,
+    resources, run, serve, skills, state, status, switch, tokens, tools, vault,
 };
 use crate::connect::memory;
 use crate::output::Errors;
@@ -119,6 +119,15 @@ impl Global {
         self.no_daemon || self.verbose > 0
     }
 
+    /// The flags by which it is left out.
+    pub(crate) fn alone(&self) -> Vec<&'static str> {
+        let mut flags = vec!["--verbose"; usize::from(self.verbose)];
+        if self.no_daemon {
+            flags.push("--no-daemon");
+        }
+        flags
+    }
+
     /// The part that configuration needs to know.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
@@ -183,6 +192,11 @@ pub(crate) enum Command {
     State(state::StateArgs),
     Serve(serve::ServeArgs),
     Control(control::ControlArgs),
+    Run(run::RunArgs),
+    Endpoint(endpoint::EndpointArgs),
+    /// What serves the endpoint of `run`.
+    #[command(hide = true, name = run::HOSTING)]
+    RunHost(run::RunHostArgs),
     Status(status::StatusArgs),
     Approvals(approvals::ApprovalsArgs),
     Daemon(daemon::DaemonArgs),
@@ -230,7 +244,8 @@ impl Command {
             | Self::Skills(_)
             | Self::Skill(_)
             | Self::Serve(_)
-            | Self::Control(_) => true,
+            | Self::Control(_)
+            | Self::RunHost(_) => true,
             Self::Daemon(args) => args.is_daemon(),
             _ => false,
         }
@@ -252,6 +267,7 @@ impl Command {
             | Self::Reconnect(_)
             | Self::Refresh(_)
             | Self::Resources(_)
+            | Self::RunHost(_)
             | Self::Skill(_)
             | Self::Skills(_) => true,
             _ => false,
@@ -261,6 +277,11 @@ impl Command {
     /// Whether it goes on until it is ended, and may begin anew at any time.
     pub(crate) fn follows(&self) -> bool {
         matches!(self, Self::Read(args) if args.follows())
+    }
+
+    /// Whether it ends with its client only, who is told when the daemon goes.
+    pub(crate) fn is_pipe(&self) -> bool {
+        matches!(self, Self::Serve(_) | Self::RunHost(_))
     }
 
     /// Whether it asks a server to do something.
@@ -286,6 +307,7 @@ impl Command {
             Self::Complete(_) => "__complete",
             Self::Serve(_) => "serve",
             Self::Control(_) => "control",
+            Self::RunHost(_) => "run",
             _ => "toolway",
         }
     }

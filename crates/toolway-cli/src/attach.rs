@@ -3,12 +3,10 @@
 //!
 //! Owns whether the daemon is asked at all, and what is said when it is lost in the middle.
 
-use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::Mode;
 use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use toolway::StateFiles;
@@ -18,27 +16,15 @@ use toolway_gateway::daemon_socket::{
 };
 
 use crate::args::{Cli, Command};
-use crate::daemon::build::{Build, namespaces};
+use crate::daemon::request::request_for;
 use crate::daemon::{relay, start};
-use crate::daemon_use::{DaemonUse, VARIABLE};
+use crate::daemon_use::{DaemonUse, use_of_daemon};
 use crate::exit::Exit;
 use crate::report::Report;
 
 /// How often a daemon is looked for: once for one that has to be started, and once for one that makes
 /// way for this build.
 const LOOKS: u32 = 3;
-
-/// What names something of the process that opens it: another process would open something else.
-const OWN_FILES: [&str; 5] = [
-    "/dev/fd",
-    "/dev/std",
-    "/dev/tty",
-    "/proc/self",
-    "/proc/thread-self",
-];
-
-/// Folders below which other names may lead to such files.
-const OWN_FOLDERS: [&str; 2] = ["/dev", "/proc"];
 
 /// What became of a command that may run in the daemon.
 pub(crate) enum AttachEnd {
@@ -53,20 +39,15 @@ pub(crate) fn attach(cli: &Cli, environment: &Environment) -> Result<AttachEnd, 
     if !cli.command.may_attach() || cli.global.runs_alone() {
         return Ok(AttachEnd::Here);
     }
-    let said = DaemonUse::said(environment).map_err(|other| {
-        Report::usage(format!(
-            "`{VARIABLE}` is `{other}`, which is none of off, attach and auto"
-        ))
-        .hint(format!(
-            "unset `{VARIABLE}`, or give it one of these values"
-        ))
-    })?;
     let is_pipe = matches!(cli.command, Command::Serve(_));
-    let use_of_it = said.unwrap_or(if is_pipe {
-        DaemonUse::Start
-    } else {
-        DaemonUse::Attach
-    });
+    let use_of_it = use_of_daemon(
+        environment,
+        if is_pipe {
+            DaemonUse::Start
+        } else {
+            DaemonUse::Attach
+        },
+    )?;
     if use_of_it == DaemonUse::Off {
         return Ok(AttachEnd::Here);
     }
@@ -133,34 +114,7 @@ fn unusable(error: &AttachError) {
 fn request(environment: &Environment) -> Option<RunRequest> {
     let words = std::env::args_os().skip(1);
     let words: Option<Vec<String>> = words.map(|word| word.into_string().ok()).collect();
-    let words = words?;
-    // Without one, what is meant by home is the system's word for this process.
-    environment.var("HOME")?;
-    let variables: BTreeMap<String, String> = environment.variables();
-    let ours = variables
-        .iter()
-        .filter(|(name, _)| name.starts_with("TOOLWAY_"));
-    let mut named = words.iter().chain(ours.map(|(_, value)| value));
-    let is_own = |word: &String| OWN_FILES.iter().any(|own| word.contains(own));
-    let directory = environment.cwd();
-    if named.any(is_own) || OWN_FOLDERS.iter().any(|own| directory.starts_with(own)) {
-        return None;
-    }
-    Some(RunRequest {
-        words,
-        directory: directory.to_str()?.to_owned(),
-        environment: variables,
-        build: Build::own().said(),
-        namespaces: namespaces(),
-        umask: umask(),
-    })
-}
-
-/// What this process takes from the mode of files. Only setting it tells, and there is one thread yet.
-fn umask() -> u32 {
-    let own = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    rustix::process::umask(own);
-    own.as_raw_mode()
+    request_for(environment, words?)
 }
 
 /// What to say of a command whose daemon is gone.

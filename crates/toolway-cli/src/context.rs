@@ -45,6 +45,8 @@ pub(crate) struct Context {
     said: RefCell<Vec<Diagnosis>>,
     signals: SignalSource,
     daemon: Option<RunInDaemon>,
+    /// The flags that leave the daemon out.
+    alone: Vec<&'static str>,
 }
 
 impl Context {
@@ -72,6 +74,7 @@ impl Context {
         Self {
             signals,
             daemon: None,
+            alone: Vec::new(),
             setup: UserSetup::new(environment, flags),
             output,
             turns: TerminalTurns::new(),
@@ -94,6 +97,21 @@ impl Context {
         self.daemon
             .as_ref()
             .filter(|_| self.typed.borrow().is_none())
+    }
+
+    /// These flags leave the daemon out.
+    pub(crate) fn note_alone(&mut self, flags: Vec<&'static str>) {
+        self.alone = flags;
+    }
+
+    /// The flags that leave the daemon out of what this run starts, if any does.
+    pub(crate) fn alone(&self) -> &[&'static str] {
+        &self.alone
+    }
+
+    /// This run ends by a signal, as a program did that it ran.
+    pub(crate) fn end_by(&self, signal: i32) {
+        self.signals.end_by(signal);
     }
 
     /// The signals that end this run, listened to from now on. Must be called inside a runtime.

@@ -3,7 +3,7 @@
 //!
 //! Owns how a command comes to run there. The socket and what is said over it are
 //! `toolway_gateway::daemon_socket`'s. Parts: `runs.rs` (commands in the daemon), `start.rs` (starting
-//! one), `relay.rs` (a client's pipe that outlives a daemon). The hosts that commands use there are
+//! one), `relay.rs` (a client's pipe that outlives a daemon), `request.rs` (what is asked). The hosts that commands use there are
 //! `crate::kept_hosts`'s, and the process that was typed and waits is `crate::attach`'s.
 //!
 //! Invariant: a command does what it would do in a process of its own: it has the streams, the
@@ -11,5 +11,6 @@
 
 pub(crate) mod build;
 pub(crate) mod relay;
+pub(crate) mod request;
 pub(crate) mod runs;
 pub(crate) mod start;

@@ -4,6 +4,8 @@
 
 use toolway_config::Environment;
 
+use crate::report::Report;
+
 /// What says whether the daemon is used.
 pub(crate) const VARIABLE: &str = "TOOLWAY_DAEMON";
 
@@ -29,4 +31,20 @@ impl DaemonUse {
             Some(other) => Err(other.to_owned()),
         }
     }
+}
+
+/// What the variable says, or what is usual.
+pub(crate) fn use_of_daemon(
+    environment: &Environment,
+    usual: DaemonUse,
+) -> Result<DaemonUse, Report> {
+    let said = DaemonUse::said(environment).map_err(|other| {
+        Report::usage(format!(
+            "`{VARIABLE}` is `{other}`, which is none of off, attach and auto"
+        ))
+        .hint(format!(
+            "unset `{VARIABLE}`, or give it one of these values"
+        ))
+    })?;
+    Ok(said.unwrap_or(usual))
 }

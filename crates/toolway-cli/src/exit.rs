@@ -4,32 +4,46 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// It did what was asked.
-    Success = 0,
+    Success,
     /// An error of no other kind.
-    Unexpected = 1,
+    Unexpected,
     /// The command line makes no sense.
-    Usage = 2,
+    Usage,
     /// A configuration file is wrong, or names no such server.
-    Configuration = 3,
+    Configuration,
     /// The server cannot be reached or does not speak the protocol.
-    Connection = 4,
+    Connection,
     /// The server wants a login.
-    NeedsLogin = 5,
+    NeedsLogin,
     /// A policy, a permission rule or a missing approval refuses it.
-    Refused = 6,
+    Refused,
     /// The tool ran and answered an error.
-    ToolError = 7,
+    ToolError,
     /// It took too long, or was cancelled.
-    TimedOut = 8,
+    TimedOut,
     /// Ctrl-C. The number by which shells say so; the program itself ends by the signal
     /// (`signals.rs`).
-    Interrupted = 130,
+    Interrupted,
+    /// What another program ended with that was run.
+    Program(u8),
 }
 
 impl Exit {
     /// The number the shell sees.
     pub(crate) fn code(self) -> u8 {
-        self as u8
+        match self {
+            Self::Success => 0,
+            Self::Unexpected => 1,
+            Self::Usage => 2,
+            Self::Configuration => 3,
+            Self::Connection => 4,
+            Self::NeedsLogin => 5,
+            Self::Refused => 6,
+            Self::ToolError => 7,
+            Self::TimedOut => 8,
+            Self::Interrupted => 130,
+            Self::Program(code) => code,
+        }
     }
 }
 

@@ -22,7 +22,10 @@ const GROUPS: [(&str, &str); 7] = [
     ),
     ("Logins", "login logout auth account idp vault"),
     ("Looking", "explain doctor logs audit state"),
-    ("Serving", "serve control status approvals tokens daemon"),
+    (
+        "Serving",
+        "serve run endpoint control status approvals tokens daemon",
+    ),
     ("Setting up", "connect demo completions man help"),
 ];
 

@@ -86,6 +86,7 @@ fn main() -> ExitCode {
         tracing::warn!(%error, "other processes of this user may look into this one");
     }
     let mut context = Context::new(environment, cli.global.flags(), errors);
+    context.note_alone(cli.global.alone());
     let exit = run_reporting(&mut context, cli.command);
     toolway::launcher::end_unused();
     if let Some(signal) = context.ended_by(exit) {
@@ -101,7 +102,7 @@ fn read_for_daemon(words: Vec<OsString>) -> Option<ReadCommand> {
     let command = cli.command;
     command.may_attach().then(|| ReadCommand {
         word: command.word(),
-        is_pipe: matches!(command, Command::Serve(_)),
+        is_pipe: command.is_pipe(),
         follows: command.follows(),
         flags: cli.global.flags(),
         errors,
@@ -163,6 +164,9 @@ fn run(context: &mut Context, command: Command) -> Outcome {
         Command::Skill(args) => commands::skills::show(context, &args),
         Command::Serve(args) => commands::serve::run(context, &args),
         Command::Control(args) => commands::control::run(context, &args),
+        Command::Run(args) => commands::run::run(context, &args),
+        Command::Endpoint(args) => commands::endpoint::run(context, &args),
+        Command::RunHost(args) => commands::run::host(context, &args),
         Command::Status(args) => commands::status::run(context, &args),
         Command::Approvals(args) => commands::approvals::run(context, &args),
         Command::Daemon(args) => commands::daemon::run(context, &args, read_for_daemon),

@@ -33,6 +33,11 @@ impl SignalSource {
         }
     }
 
+    /// The program is to end by this signal, as one that it ran did.
+    pub(crate) fn end_by(&self, signal: i32) {
+        self.told.store(signal, Ordering::Relaxed);
+    }
+
     /// The signal that the program ends by; none where it ends by itself. A shell stops its loop only
     /// when its child ended by the Ctrl-C itself, which an exit code does not say. SIGTERM and SIGHUP
     /// are how a command without an end of its own succeeds.

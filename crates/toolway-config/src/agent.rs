@@ -55,6 +55,12 @@ pub struct Agent {
     place: AgentPlace,
 }
 
+/// How a server of the agent that is asked for by this word is approved.
+pub fn approval_hint(server: &ServerName, word: &str) -> String {
+    let (server, word) = (as_word(server.as_str()), shell_word(word));
+    format!("see it with `toolway approve {server} --agent {word}`")
+}
+
 /// What is wrong with the agents that can be asked for by name.
 pub fn agent_findings(environment: &Environment, flags: &Flags, plan: &Plan) -> Vec<Diagnosis> {
     let mut findings = Vec::new();
@@ -131,7 +137,15 @@ impl Agent {
             servers: self.own.clone(),
             settings: FileSettings::default(),
         };
-        admit(merge(load_only(environment, flags, layer)))
+        let mut plan = admit(merge(load_only(environment, flags, layer)));
+        if self.author != Author::Repository {
+            // What was allowed to a name was allowed to another definition. A repository's servers
+            // have what was given for theirs.
+            let named = plan.servers.iter();
+            let named: Vec<_> = named.map(|it| (it.name.clone(), it.transport)).collect();
+            plan.permissions.set_apart(named);
+        }
+        plan
     }
 
     /// What it is kept to, if it is.
@@ -154,11 +168,8 @@ impl Agent {
             findings.extend(server.diagnoses.iter().cloned());
             if let ServerVerdict::PendingApproval { reason, .. } = &server.verdict {
                 let waits = Diagnosis::warning(reason).of(&server.name);
-                findings.push(waits.at(server.origin.clone()).hint(format!(
-                    "see it with `toolway approve {} --agent {}`",
-                    as_word(server.name.as_str()),
-                    shell_word(word)
-                )));
+                let waits = waits.at(server.origin.clone());
+                findings.push(waits.hint(approval_hint(&server.name, word)));
             }
         }
         findings

@@ -6,6 +6,7 @@
 //! run is a future that the caller drives, and dropping it ends everything it started; connections
 //! over HTTP are tasks that it holds.
 
+pub mod agent_socket;
 mod client_questions;
 pub mod control;
 pub mod conversation;

@@ -17,3 +17,4 @@ pub(crate) use self::client::is_own;
 pub use self::client::{OwnerCallError, OwnerClient};
 pub use self::folder::{FoundGateway, Reached, SocketFolder, SocketFolderError};
 pub use self::listen::OwnerSocket;
+pub(crate) use self::listen::{serve_connections, talk};

@@ -274,6 +274,8 @@ pub mod gateway {
     pub const STDIO_LINE: usize = 16 * MIB;
     /// Connections to the owner's socket
     pub const OWNER_CONNECTIONS: usize = 64;
+    /// Connections to the endpoint of one agent
+    pub const AGENT_CONNECTIONS: usize = 64;
     /// How long the first message over the owner's socket may take
     pub const OWNER_FIRST: Duration = Duration::from_secs(10);
     /// How long a connection to the owner's socket may be idle

@@ -6,11 +6,11 @@ mod entry;
 use clap::Args;
 use toolway_config::{CitedRule, Plan, PlannedServer, ServerVerdict, UnheededRule, is_harmless};
 use toolway_types::Scope;
-use toolway_types::name::as_word;
+use toolway_types::name::{as_word, shell_word};
 use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
-use crate::context::Context;
+use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 use crate::screen::name;
@@ -26,8 +26,13 @@ const YES: &str = "--yes";
 #[derive(Debug, Args)]
 pub(crate) struct ApproveArgs {
     /// Its name
-    #[arg(required_unless_present_any = ["all", "local_settings"])]
+    #[arg(required_unless_present_any = ["all", "local_settings", "agent"])]
     name: Option<String>,
+
+    /// One that this agent brings: a file, or the agent's name. Without a name of a server, all that
+    /// wait
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "local_settings")]
+    agent: Option<String>,
 
     /// Every server that waits for approval
     #[arg(long, conflicts_with = "name")]
@@ -55,6 +60,9 @@ impl ApproveArgs {
     /// run is enough.
     fn again(&self, server: &PlannedServer, last: Option<&str>) -> String {
         let mut words = vec![as_word(server.name.as_str()).into_owned()];
+        if let Some(agent) = &self.agent {
+            words.push(format!("--agent {}", shell_word(agent)));
+        }
         if self.with_rules {
             words.push("--with-rules".to_owned());
         }
@@ -92,6 +100,10 @@ impl ApproveArgs {
 pub(crate) struct RejectArgs {
     /// Its name
     name: String,
+
+    /// One that this agent brings: a file, or the agent's name
+    #[arg(long, value_name = "FILE|NAME")]
+    agent: Option<String>,
 }
 
 /// Forget all approvals and rejections of this project
@@ -103,9 +115,16 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     if args.local_settings {
         return trust_local_settings(context, args);
     }
-    let plan = context.plan();
+    let of_agent;
+    let plan = match &args.agent {
+        Some(agent) => {
+            of_agent = agents_plan(context, agent)?;
+            &of_agent
+        }
+        None => context.plan(),
+    };
     let servers: Vec<&PlannedServer> = match &args.name {
-        Some(name) => vec![decidable(context, name)?],
+        Some(name) => vec![decidable(plan, name)?],
         None => waiting(plan),
     };
     require_used(&servers, &args.allow_env)?;
@@ -151,8 +170,12 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
         let edited =
             toolway_config::approve(context.environment(), server, variables, &files.bound)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
-        allow_rules(context, server, args)?;
-        say_what_is_missing(context, server);
+        let now = match &args.agent {
+            Some(agent) => agents_plan(context, agent)?,
+            None => context.setup.plan(),
+        };
+        allow_rules(context, server, args, &now)?;
+        say_what_is_missing(context, server, &now);
     }
     Ok(exit)
 }
@@ -163,12 +186,12 @@ fn allow_rules(
     context: &Context,
     server: &PlannedServer,
     args: &ApproveArgs,
+    plan: &Plan,
 ) -> Result<(), Report> {
     let Some(brought) = toolway_config::repository_server(server) else {
         return Ok(());
     };
     // Now that it is approved, it is the one that counts.
-    let plan = context.setup.plan();
     let all = plan.permissions.all_unheeded();
     let unheeded: Vec<&UnheededRule> = all
         .iter()
@@ -195,8 +218,12 @@ fn allow_rules(
     } else {
         context.say(format!(
             "note: {shown} was given for another server of that name, and does not count for it\n\
-             hint: to let it count: `toolway approve {} --with-rules`",
-            as_word(server.name.as_str())
+             hint: to let it count: `toolway approve {}{} --with-rules`",
+            as_word(server.name.as_str()),
+            args.agent
+                .as_ref()
+                .map(|agent| format!(" --agent {}", shell_word(agent)))
+                .unwrap_or_default()
         ));
     }
     Ok(())
@@ -223,8 +250,7 @@ fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Re
 
 /// An approval alone may not be enough: it may read a variable that was not allowed, or other
 /// settings may keep the server off.
-fn say_what_is_missing(context: &Context, server: &PlannedServer) {
-    let plan = context.setup.plan();
+fn say_what_is_missing(context: &Context, server: &PlannedServer, plan: &Plan) {
     let Some(now) = plan.winner(server.name.as_str()) else {
         return;
     };
@@ -241,7 +267,15 @@ fn say_what_is_missing(context: &Context, server: &PlannedServer) {
 
 /// Runs `reject`.
 pub(crate) fn reject(context: &Context, args: &RejectArgs) -> Outcome {
-    let server = decidable(context, &args.name)?;
+    let of_agent;
+    let plan = match &args.agent {
+        Some(agent) => {
+            of_agent = agents_plan(context, agent)?;
+            &of_agent
+        }
+        None => context.plan(),
+    };
+    let server = decidable(plan, &args.name)?;
     let edited = toolway_config::reject(context.environment(), server)?;
     say_written(context, &format!("rejected `{}`", server.name), &edited);
     Ok(Exit::Success)
@@ -310,17 +344,27 @@ pub(super) fn ask(
     }
 }
 
+/// The servers that an agent brings.
+fn agents_plan(context: &Context, agent: &str) -> Result<Plan, Report> {
+    let environment = context.environment();
+    let place = toolway_config::find_agent(environment, agent)?;
+    let agent = toolway_config::agent(environment, place)?;
+    Ok(agent.own_plan(environment, context.flags()))
+}
+
 /// The entry a decision is about: the one of this name that waits for it, else the one that
 /// counts, when it needs approval.
-fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, Report> {
-    let winner = context.server(name)?;
+fn decidable<'a>(plan: &'a Plan, name: &str) -> Result<&'a PlannedServer, Report> {
+    let winner = plan
+        .winner(name)
+        .ok_or_else(|| unknown_server(plan, name))?;
     let decided = |server: &&&PlannedServer| {
         matches!(
             server.verdict,
             ServerVerdict::PendingApproval { .. } | ServerVerdict::Rejected { .. }
         )
     };
-    let named: Vec<&PlannedServer> = (context.plan().servers.iter())
+    let named: Vec<&PlannedServer> = (plan.servers.iter())
         .filter(|server| server.name.as_str() == name)
         .collect();
     let server = named.iter().find(decided).map_or(winner, |server| *server);

@@ -60,6 +60,11 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     found.extend(toolway::rule_remarks(plan, &plan.hooks));
     found.extend(plan.permissions.idle_auto());
     found.extend(plan.weak_rules());
+    found.extend(toolway_config::agent_findings(
+        context.environment(),
+        context.flags(),
+        plan,
+    ));
     let checks = checks::all(context, plan, args.network);
     let exit = if found.iter().any(|d| d.severity == Severity::Error)
         || checks.iter().any(|check| check.health == Health::Fail)

@@ -31,11 +31,11 @@ use crate::report::{Outcome, Report};
   toolway idp logout")]
 pub(crate) struct IdpArgs {
     #[command(subcommand)]
-    what: What,
+    what: IdpAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum IdpAction {
     /// Log in, whoever was logged in before
     Login(WayArgs),
     /// Log out: the login and what servers were given for it go, here and at the provider
@@ -55,9 +55,9 @@ pub(crate) fn run(context: &Context, args: &IdpArgs) -> Outcome {
     context.say_once(context.setup.vault_finding());
     connect::block_on(async {
         match &args.what {
-            What::Login(args) => log_in(context, &organisation, args).await,
-            What::Logout => log_out(context, &organisation).await,
-            What::Status(args) => status(context, plan, &organisation, args.json).await,
+            IdpAction::Login(args) => log_in(context, &organisation, args).await,
+            IdpAction::Logout => log_out(context, &organisation).await,
+            IdpAction::Status(args) => status(context, plan, &organisation, args.json).await,
         }
     })
 }

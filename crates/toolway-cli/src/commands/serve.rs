@@ -322,7 +322,7 @@ pub(super) async fn remember(host: &Host) {
 }
 
 /// A number of seconds, as a flag has it.
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     Duration::try_from_secs_f64(number)
         .ok()

@@ -4,18 +4,21 @@
 //! Owns what becomes of a client when its daemon ends: it is introduced to the next one as it
 //! introduced itself, what it follows is followed again, and what it asked is asked again, except for
 //! calls: whether those were carried out is not known, and the client is told so (REL-29). Where no
-//! daemon can be had, a process of this client's own takes its place. What the client asked of whom is
-//! `relay/ledger.rs`; the daemon's end, or that process, is `relay/upstream.rs`.
+//! daemon can be had, a process of this client's own takes its place. A client of an agent's endpoint
+//! is moved in the same way. What the client asked of whom is `relay/ledger.rs`; the daemon's end, or
+//! that process, is `relay/upstream.rs`.
 
 mod ledger;
-mod upstream;
+pub(crate) mod upstream;
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::time::{Instant, timeout};
 use toolway_config::Environment;
+use toolway_gateway::agent_socket::{self, ReachError};
 use toolway_gateway::daemon_socket::{RunEnd, RunRequest, WhyMoving};
 use toolway_types::limits;
 
@@ -35,6 +38,12 @@ const ENDS_WITHIN: Duration = Duration::from_secs(15);
 /// How often in a row a client is moved that nothing came of.
 const TRIES: u32 = 3;
 
+/// How long another process may take to serve an endpoint whose own was lost.
+const SERVED_WITHIN: Duration = Duration::from_secs(20);
+
+/// How often that is looked at.
+const LOOKS_EVERY: Duration = Duration::from_millis(50);
+
 /// Serves the client at stdin and stdout until it hangs up, or until what serves it ends by itself.
 pub(crate) fn run(
     environment: &Environment,
@@ -48,16 +57,12 @@ pub(crate) fn run(
         let Some(upstream) = Upstream::daemon(environment, request, use_of_it)? else {
             return Ok(None);
         };
-        let relay = Relay {
+        let behind = Behind::Command {
             environment,
             request,
             use_of_it,
-            ledger: Ledger::default(),
-            upstream,
-            held: Vec::new(),
-            moving: None,
-            tries: 0,
         };
+        let relay = Relay::new(behind, upstream);
         relay.serve().await.map(Some)
     });
     // Not waited for: a read of stdin ends only when the client hangs up.
@@ -65,10 +70,53 @@ pub(crate) fn run(
     outcome
 }
 
+/// The same for the client of an agent's endpoint, until it hangs up or the endpoint ends.
+pub(crate) fn run_to_endpoint(socket: &Path) -> Result<RunEnd, Report> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(async {
+        let upstream = endpoint(socket).await?;
+        Relay::new(Behind::Endpoint(socket), upstream).serve().await
+    });
+    // Not waited for: a read of stdin ends only when the client hangs up.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// An agent's endpoint, which may be about to be served by another process.
+async fn endpoint(socket: &Path) -> Result<Upstream, Report> {
+    let until = Instant::now() + SERVED_WITHIN;
+    loop {
+        match agent_socket::reach(socket).await {
+            Ok(stream) => return Ok(Upstream::endpoint(stream)),
+            Err(ReachError::Nobody) if Instant::now() < until => {
+                tokio::time::sleep(LOOKS_EVERY).await;
+            }
+            Err(error) => {
+                let shown = socket.display();
+                let message = format!("the endpoint `{shown}` cannot be used: {error}");
+                return Err(Report::new(Exit::Connection, message)
+                    .hint("it ends with the program that `toolway run` started"));
+            }
+        }
+    }
+}
+
+/// What is behind a relay, to be found again.
+enum Behind<'a> {
+    /// A command in the daemon, or in a process of the client's own.
+    Command {
+        environment: &'a Environment,
+        request: &'a RunRequest,
+        use_of_it: DaemonUse,
+    },
+    /// An agent's endpoint.
+    Endpoint(&'a Path),
+}
+
 struct Relay<'a> {
-    environment: &'a Environment,
-    request: &'a RunRequest,
-    use_of_it: DaemonUse,
+    behind: Behind<'a>,
     ledger: Ledger,
     upstream: Upstream,
     /// What the client said while it was moved.
@@ -79,7 +127,18 @@ struct Relay<'a> {
     tries: u32,
 }
 
-impl Relay<'_> {
+impl<'a> Relay<'a> {
+    fn new(behind: Behind<'a>, upstream: Upstream) -> Self {
+        Self {
+            behind,
+            ledger: Ledger::default(),
+            upstream,
+            held: Vec::new(),
+            moving: None,
+            tries: 0,
+        }
+    }
+
     async fn serve(mut self) -> Result<RunEnd, Report> {
         let mut signals = Signals::listen(&SignalSource::default());
         let mut client = BufReader::new(tokio::io::stdin());
@@ -108,8 +167,10 @@ impl Relay<'_> {
                     UpstreamNews::Line(said) => self.give(said, &mut output).await?,
                     UpstreamNews::Moving(why) => {
                         self.moving = Some(Instant::now() + MOVES_WITHIN);
-                        if why == WhyMoving::Stopped {
-                            self.use_of_it = DaemonUse::Off;
+                        if let Behind::Command { use_of_it, .. } = &mut self.behind
+                            && why == WhyMoving::Stopped
+                        {
+                            *use_of_it = DaemonUse::Off;
                         }
                     }
                     UpstreamNews::End(UpstreamEnd::Done(end)) if self.moving.is_none() => {
@@ -160,20 +221,7 @@ impl Relay<'_> {
         for answer in self.ledger.answers_in_doubt() {
             write_line(output, &answer).await?;
         }
-        let may_be_daemon = self.use_of_it != DaemonUse::Off && !self.upstream.is_last();
-        let next = if self.tries < TRIES && may_be_daemon {
-            Upstream::daemon(self.environment, self.request, self.use_of_it)?
-        } else {
-            None
-        };
-        self.upstream = match next {
-            Some(next) => next,
-            None if self.tries <= TRIES => Upstream::own(self.environment)?,
-            None => {
-                return Err(Report::new(Exit::Connection, "what serves this client ends again and again")
-                    .hint("see why with `toolway daemon logs`, or run `toolway serve --no-daemon` by hand"));
-            }
-        };
+        self.upstream = self.next_upstream().await?;
         for line in self.ledger.introduction() {
             self.upstream.write(&line).await;
         }
@@ -184,6 +232,35 @@ impl Relay<'_> {
             self.take(said).await;
         }
         Ok(())
+    }
+
+    async fn next_upstream(&self) -> Result<Upstream, Report> {
+        let may_try = self.tries < TRIES;
+        match &self.behind {
+            Behind::Endpoint(socket) if self.tries <= TRIES => return endpoint(socket).await,
+            Behind::Command {
+                environment,
+                request,
+                use_of_it,
+            } => {
+                let may_be_daemon = *use_of_it != DaemonUse::Off && !self.upstream.is_last();
+                if may_try
+                    && may_be_daemon
+                    && let Some(next) = Upstream::daemon(environment, request, *use_of_it)?
+                {
+                    return Ok(next);
+                }
+                if self.tries <= TRIES {
+                    return Upstream::own(environment);
+                }
+            }
+            Behind::Endpoint(_) => {}
+        }
+        Err(Report::new(
+            Exit::Connection,
+            "what serves this client ends again and again",
+        )
+        .hint("see why with `toolway daemon logs`, or run `toolway serve --no-daemon` by hand"))
     }
 
     /// The client has hung up: what is under way may finish.

@@ -70,7 +70,7 @@ pub(crate) fn start(environment: &Environment) -> io::Result<()> {
 }
 
 /// This program, also where its file was replaced since it was started.
-pub(super) fn program() -> io::Result<PathBuf> {
+pub(crate) fn program() -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
     // The system marks a file that is gone.
     let shown = own.to_string_lossy();

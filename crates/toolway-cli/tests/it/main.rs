@@ -66,6 +66,7 @@ mod reaching;
 mod reliability;
 mod results;
 mod rules;
+mod run;
 mod scale;
 mod screens;
 mod security;

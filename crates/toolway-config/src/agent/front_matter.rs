@@ -21,7 +21,7 @@ const FENCE: &str = "---";
 const DEEPEST: usize = 32;
 
 /// A mapping of the front matter, in order, each value with the line of its key.
-pub(super) type Members = Vec<(String, Located)>;
+pub(super) type FrontMembers = Vec<(String, Located)>;
 
 /// A value and its line.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Located {
 pub(super) enum Node {
     Scalar(Value),
     List(Vec<Located>),
-    Mapping(Members),
+    Mapping(FrontMembers),
 }
 
 impl Located {
@@ -83,7 +83,7 @@ impl Located {
 }
 
 /// Reads the front matter of a text.
-pub(super) fn read(text: &str, source: &TextSource) -> Result<Members, Diagnosis> {
+pub(super) fn read(text: &str, source: &TextSource) -> Result<FrontMembers, Diagnosis> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let shape = "begin the file with `---`, a line `name: …`, and another `---`";
     let mut lines = text.split_inclusive('\n');
@@ -117,7 +117,7 @@ pub(super) fn read(text: &str, source: &TextSource) -> Result<Members, Diagnosis
         let line = line.trim();
         line.is_empty() || line.starts_with('#')
     }) {
-        return Ok(Members::new());
+        return Ok(FrontMembers::new());
     }
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_depth: DEEPEST },

@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, ServerName, nearest};
 
 use super::Agent;
-use super::front_matter::{self, Located, Members, Node};
+use super::front_matter::{self, FrontMembers, Located, Node};
 use super::place::AgentPlace;
 use crate::Environment;
 use crate::json::{DuplicateKey, LocatedMember};
@@ -67,7 +67,7 @@ struct AgentReader {
 }
 
 impl AgentReader {
-    fn members(&mut self, members: Members) {
+    fn members(&mut self, members: FrontMembers) {
         let mut required = None;
         for (key, value) in members {
             match key.as_str() {

@@ -64,20 +64,31 @@ impl OwnerSocket {
 
     /// Serves whoever connects and is the same user, for as long as this is polled.
     pub async fn serve(&self, service: Arc<dyn Service>) {
-        let mut talking = FuturesUnordered::new();
-        loop {
-            tokio::select! {
-                accepted = self.listener.accept(), if talking.len() < MAX_CONNECTIONS => {
-                    match accepted {
-                        Ok((stream, _)) => talking.push(converse(Arc::clone(&service), stream)),
-                        Err(error) => {
-                            tracing::warn!(%error, "the owner's socket takes no connection");
-                            tokio::time::sleep(PAUSE).await;
-                        }
-                    }
+        let peer = Peer::owner("owner");
+        serve_connections(&self.listener, MAX_CONNECTIONS, |stream| {
+            talk(Arc::clone(&service), &peer, stream, TIMES)
+        })
+        .await;
+    }
+}
+
+/// Talks with all who connect, so many at a time, for as long as this is polled.
+pub(crate) async fn serve_connections<Talk: Future<Output = ()>>(
+    listener: &UnixListener,
+    most: usize,
+    talk: impl Fn(UnixStream) -> Talk,
+) {
+    let mut talking = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept(), if talking.len() < most => match accepted {
+                Ok((stream, _)) => talking.push(talk(stream)),
+                Err(error) => {
+                    tracing::warn!(%error, "a socket takes no connection");
+                    tokio::time::sleep(PAUSE).await;
                 }
-                Some(()) = talking.next() => {}
-            }
+            },
+            Some(()) = talking.next() => {}
         }
     }
 }
@@ -88,12 +99,17 @@ impl Drop for OwnerSocket {
     }
 }
 
-/// Talks with one who connected.
-async fn converse(service: Arc<dyn Service>, mut stream: UnixStream) {
+/// Talks with one who connected, if it is the same user.
+pub(crate) async fn talk(
+    service: Arc<dyn Service>,
+    peer: &Peer,
+    mut stream: UnixStream,
+    times: PipeTimes,
+) {
     match stream.peer_cred() {
-        Ok(peer) if is_own(&peer) => {}
-        Ok(peer) => {
-            tracing::warn!(uid = peer.uid(), "another user is turned away");
+        Ok(other) if is_own(&other) => {}
+        Ok(other) => {
+            tracing::warn!(uid = other.uid(), "another user is turned away");
             return;
         }
         Err(error) => {
@@ -102,10 +118,10 @@ async fn converse(service: Arc<dyn Service>, mut stream: UnixStream) {
         }
     }
     let (input, output) = stream.split();
-    let ended = serve_within(service, &Peer::owner("owner"), input, output, TIMES).await;
+    let ended = serve_within(service, peer, input, output, times).await;
     if let Err(error) = ended
         && error.kind() != io::ErrorKind::BrokenPipe
     {
-        tracing::debug!(%error, "a connection of the owner ended");
+        tracing::debug!(%error, "a connection ended");
     }
 }

@@ -52,6 +52,67 @@ impl fmt::Display for Obstacles<'_> {
 impl Host {
     /// Lets an agent in, once the servers that it requires are connected. One that is missing, or
     /// that cannot be connected, keeps it from starting; what it had of its own is gone then.
+    ///
+    /// An agent with one server of its own, an object of this program, which ends with it:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use serde_json::{Value, json};
+    /// use toolway::config::Plan;
+    /// use toolway::types::ServerName;
+    /// use toolway::{AgentSpec, Caller, CallerKind, Host, HostOptions, InProcessServer, ViewSpec};
+    /// use toolway::{CallOptions, Consent, ToolRequest, ToolTarget};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clock: InProcessServer = Arc::new(|mut end| Box::pin(async move {
+    ///     while let Some(message) = end.incoming.recv().await {
+    ///         let asked: Value = serde_json::from_slice(&message).unwrap_or_default();
+    ///         let (member, value) = match asked["method"].as_str() {
+    ///             Some("initialize") => ("result", json!({
+    ///                 "protocolVersion": "2025-11-25",
+    ///                 "capabilities": { "tools": {} },
+    ///                 "serverInfo": { "name": "clock", "version": "1" },
+    ///             })),
+    ///             Some("tools/list") => ("result", json!({
+    ///                 "tools": [{ "name": "now", "inputSchema": { "type": "object" } }],
+    ///             })),
+    ///             Some("tools/call") => ("result", json!({
+    ///                 "content": [{ "type": "text", "text": "noon" }],
+    ///             })),
+    ///             // A notification, which nobody answers.
+    ///             _ if asked["id"].is_null() => continue,
+    ///             _ => ("error", json!({ "code": -32601, "message": "not here" })),
+    ///         };
+    ///         let answer = json!({ "jsonrpc": "2.0", "id": asked["id"], member: value });
+    ///         if end.outgoing.send(answer.to_string().into()).await.is_err() {
+    ///             return;
+    ///         }
+    ///     }
+    /// }));
+    /// let host = Host::start(Plan::default(), HostOptions::default());
+    /// let name = ServerName::new("clock")?;
+    /// let spec = AgentSpec {
+    ///     view: ViewSpec {
+    ///         objects: vec![(name.clone(), clock)],
+    ///         // None of the host's.
+    ///         ..ViewSpec::nothing()
+    ///     },
+    ///     required: vec![name],
+    ///     ..AgentSpec::default()
+    /// };
+    /// let agent = host.agent(Caller::new(CallerKind::Agent, "clerk"), spec).await?;
+    /// let tool = ToolTarget::Exposed("mcp__clock__now".to_owned());
+    /// let request = ToolRequest::new(tool, serde_json::Map::new());
+    /// let outcome = agent.call(request, CallOptions::new(Consent::Typed)).await?;
+    /// assert!(outcome.raw.to_string().contains("noon"));
+    /// assert!(host.snapshot().server("clock").is_none(), "it is the agent's alone");
+    /// agent.detach().await;
+    /// host.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn agent(&self, caller: Caller, spec: AgentSpec) -> Result<Attached, AgentError> {
         let named = spec.view.servers.clone().unwrap_or_default();
         let view = self.view(spec.view).await;

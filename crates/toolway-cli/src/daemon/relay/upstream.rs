@@ -1,4 +1,5 @@
-//! What serves a client behind its relay: a command in the daemon, or a process of the client's own.
+//! What serves a client behind its relay: a command in the daemon, a process of the client's own, or an
+//! agent's endpoint.
 //!
 //! Owns its pipe and how it ended.
 
@@ -25,7 +26,7 @@ use crate::report::Report;
 const LOOKS: u32 = 3;
 
 /// What serves a client.
-pub(super) struct Upstream {
+pub(crate) struct Upstream {
     from: BufReader<Box<dyn AsyncRead + Unpin>>,
     to: Option<Box<dyn AsyncWrite + Unpin>>,
     line: Vec<u8>,
@@ -38,10 +39,12 @@ pub(super) struct Upstream {
 enum Control {
     Daemon(DaemonControl),
     Process(Box<Child>),
+    /// Not at all: it is another process's.
+    Endpoint,
 }
 
 /// What it says.
-pub(super) enum UpstreamNews {
+pub(crate) enum UpstreamNews {
     /// A message for the client.
     Line(Vec<u8>),
     /// It is about to end; what is under way is finished.
@@ -52,7 +55,7 @@ pub(super) enum UpstreamNews {
 
 /// How it ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum UpstreamEnd {
+pub(crate) enum UpstreamEnd {
     /// By itself.
     Done(RunEnd),
     /// Without a word.
@@ -61,7 +64,7 @@ pub(super) enum UpstreamEnd {
 
 impl Upstream {
     /// A command in the daemon; nothing where none is to be had.
-    pub(super) fn daemon(
+    pub(crate) fn daemon(
         environment: &Environment,
         request: &RunRequest,
         use_of_it: DaemonUse,
@@ -114,12 +117,34 @@ impl Upstream {
         })
     }
 
+    /// An agent's endpoint.
+    pub(crate) fn endpoint(stream: UnixStream) -> Self {
+        let (from, to) = stream.into_split();
+        Self {
+            from: BufReader::new(Box::new(from)),
+            to: Some(Box::new(to)),
+            line: Vec::new(),
+            control: Control::Endpoint,
+            is_closed: false,
+        }
+    }
+
     /// A process of this client's own, which does without a daemon.
-    pub(super) fn own(environment: &Environment) -> Result<Self, Report> {
+    pub(crate) fn own(environment: &Environment) -> Result<Self, Report> {
         let words = std::env::args_os().skip(1);
-        let mut child = Command::new(start::program()?)
-            .arg("--no-daemon")
-            .args(words)
+        Self::process(environment, |command| {
+            command.arg("--no-daemon").args(words);
+        })
+    }
+
+    /// A process that runs this program, with what `prepare` adds.
+    pub(crate) fn process(
+        environment: &Environment,
+        prepare: impl FnOnce(&mut Command),
+    ) -> Result<Self, Report> {
+        let mut command = Command::new(start::program()?);
+        prepare(&mut command);
+        let mut child = command
             .current_dir(environment.cwd())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -137,12 +162,12 @@ impl Upstream {
     }
 
     /// Whether there is nothing behind it to go on with.
-    pub(super) fn is_last(&self) -> bool {
+    pub(crate) fn is_last(&self) -> bool {
         matches!(self.control, Control::Process(_))
     }
 
     /// Says something to it. Whether it is gone shows where it is read.
-    pub(super) async fn write(&mut self, line: &[u8]) {
+    pub(crate) async fn write(&mut self, line: &[u8]) {
         if let Some(to) = &mut self.to
             && to.write_all(line).await.is_err()
         {
@@ -151,7 +176,7 @@ impl Upstream {
     }
 
     /// Says that nothing more comes.
-    pub(super) async fn hang_up(&mut self) {
+    pub(crate) async fn hang_up(&mut self) {
         if let Some(mut to) = self.to.take() {
             // It may be gone.
             let _ = to.shutdown().await;
@@ -159,12 +184,12 @@ impl Upstream {
     }
 
     /// The next thing that it says. May be dropped at any time.
-    pub(super) async fn next(&mut self) -> UpstreamNews {
+    pub(crate) async fn next(&mut self) -> UpstreamNews {
         while !self.is_closed {
             let heard = async {
                 match &mut self.control {
                     Control::Daemon(control) => control.next().await,
-                    Control::Process(_) => std::future::pending().await,
+                    Control::Process(_) | Control::Endpoint => std::future::pending().await,
                 }
             };
             tokio::select! {
@@ -184,8 +209,9 @@ impl Upstream {
     }
 
     /// Waits for its end.
-    pub(super) async fn ended(&mut self) -> UpstreamEnd {
+    pub(crate) async fn ended(&mut self) -> UpstreamEnd {
         match &mut self.control {
+            Control::Endpoint => UpstreamEnd::Lost,
             Control::Process(child) => match child.wait().await {
                 Ok(status) => {
                     let code = status.code().and_then(|code| u8::try_from(code).ok());

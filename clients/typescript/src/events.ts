@@ -41,6 +41,8 @@ export class Events implements AsyncIterableIterator<Event> {
   /** Listen no longer. */
   async return(): Promise<IteratorResult<Event>> {
     this.#gone(this);
+    this.#queue = [];
+    this.#missed = 0;
     this.end();
     return { done: true, value: undefined };
   }

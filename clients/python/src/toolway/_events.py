@@ -49,6 +49,8 @@ class Events:
     def close(self) -> None:
         """Listen no longer."""
         self._gone(self)
+        self._queue.clear()
+        self._missed = 0
         self.end()
 
     def put(self, raw: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 //! Dependencies between our crates point one way, and every manifest is read to prove it:
 //! `{types, files} ← transport ← auth`, `{types, schema} ← wire ← transport`, `{types, files} ← config`,
-//! `types ← rows`, `{config, transport, auth, rows} ← toolway ← {gateway, tui} ← cli`; `testkit` only
-//! for tests.
+//! `types ← rows`, `{types, schema} ← bindings ← cli`, `recording ← toolway`,
+//! `{config, transport, auth, rows} ← toolway ← {gateway, tui} ← cli`; `testkit` only for tests.
 //!
 //! Owns the table of what may depend on what. Cargo already refuses cycles; this refuses a
 //! shortcut that is no cycle yet, such as `wire` reading configuration.
@@ -20,6 +20,8 @@ const BELOW: &[(&str, &[&str])] = &[
     ("toolway-files", &[]),
     ("toolway-schema", &[]),
     ("toolway-rows", &["toolway-types"]),
+    ("toolway-bindings", &["toolway-types", "toolway-schema"]),
+    ("toolway-recording", &[]),
     ("toolway-wire", &["toolway-types", "toolway-schema"]),
     ("toolway-config", &["toolway-types", "toolway-files"]),
     (
@@ -42,7 +44,9 @@ const BELOW: &[(&str, &[&str])] = &[
         "toolway-cli",
         &[
             "toolway-types",
+            "toolway-bindings",
             "toolway-files",
+            "toolway-recording",
             "toolway-rows",
             "toolway-schema",
             "toolway-wire",
@@ -88,6 +92,7 @@ const BELOW: &[(&str, &[&str])] = &[
 const HOST: &[&str] = &[
     "toolway-types",
     "toolway-files",
+    "toolway-recording",
     "toolway-rows",
     "toolway-schema",
     "toolway-wire",

@@ -3,8 +3,9 @@
 //!
 //! Owns the run and its verdict. Which call comes when, and what a right answer is, is
 //! `soak/traffic.rs`; clients are `soak/web.rs` and `soak/pipe.rs`, HTTP is `soak/exchange.rs`, the
-//! gateway's process and what it uses `soak/gateway.rs`.
+//! gateway's process and what it uses `soak/gateway.rs`, what is done to a daemon `soak/daemon.rs`.
 
+mod daemon;
 mod exchange;
 mod gateway;
 mod pipe;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::{Script, TempHome};
+use daemon::DaemonLevels;
 use gateway::{GatewayLevels, GatewayProcess, GatewayUsage};
 use tally::SoakTally;
 use traffic::{FRAIL_SERVERS, STEADY, Traffic};
@@ -77,6 +79,8 @@ pub struct SoakReport {
     pub outcomes: Vec<(&'static str, u64)>,
     /// What each gateway used.
     levels: Vec<GatewayLevels>,
+    /// What the daemon used, and what was done to it.
+    daemon: Option<DaemonLevels>,
 }
 
 impl SoakReport {
@@ -101,8 +105,15 @@ impl SoakReport {
                 })
             })
             .collect();
+        let daemon = self.daemon.map(|daemon| {
+            json!({
+                "kills": daemon.kills, "takeovers": daemon.takeovers,
+                "early": moment(daemon.early), "late": moment(daemon.late),
+            })
+        });
         json!({
             "seconds": self.elapsed.as_secs_f64(), "outcomes": outcomes, "gateways": gateways,
+            "daemon": daemon,
         })
     }
 }
@@ -115,7 +126,7 @@ impl Soak {
         let common = GatewayProcess::over_http(&home, &self.toolway, &config)?;
         let mut gateways = vec![&common];
         let pipes = (0..PIPE_CLIENTS)
-            .map(|_| GatewayProcess::over_stdio(&home, &self.toolway, &config))
+            .map(|_| GatewayProcess::over_stdio(&home, &self.toolway, &config, "off"))
             .collect::<Result<Vec<_>, _>>()?;
         gateways.extend(&pipes);
         let traffic = Traffic::new(self.calls);
@@ -154,7 +165,7 @@ impl Soak {
         if let Some(fault) = lock(&fault).take() {
             return Err(fault);
         }
-        tally.settle(self.calls)?;
+        tally.settle(self.calls, 0)?;
         common.settle()?;
         let levels = gateways.iter().map(|gateway| gateway.levels()).collect();
         common.end()?;
@@ -162,6 +173,54 @@ impl Soak {
             elapsed,
             outcomes: tally.outcomes(),
             levels,
+            daemon: None,
+        })
+    }
+
+    /// The same with eight clients over stdio whose servers a daemon keeps, which is killed again and
+    /// again, and replaced by a newer build at last.
+    pub fn run_through_daemon(&self) -> Result<SoakReport, SoakFault> {
+        let home = TempHome::new();
+        let config = home.write("servers.json", self.servers().to_string());
+        let newer = daemon::newer(&home, &self.toolway)?;
+        let clients = WEB_CLIENTS + PIPE_CLIENTS;
+        let pipes = (0..clients)
+            .map(|_| GatewayProcess::over_stdio(&home, &self.toolway, &config, "auto"))
+            .collect::<Result<Vec<_>, _>>()?;
+        let traffic = Traffic::new(self.calls);
+        let tally = SoakTally::default();
+        let fault = Mutex::new(None);
+        let levels = Mutex::new(DaemonLevels::default());
+        let guard = |outcome: Result<(), SoakFault>, who: String| {
+            if let Err(SoakFault(what)) = outcome {
+                traffic.stop();
+                lock(&fault).get_or_insert(SoakFault(format!("{who}: {what}")));
+            }
+        };
+        let begin = Instant::now();
+        std::thread::scope(|scope| {
+            let (guard, traffic, tally) = (&guard, &traffic, &tally);
+            for (client, gateway) in pipes.iter().enumerate() {
+                scope.spawn(move || {
+                    let run = pipe::run(client, gateway, traffic, tally);
+                    guard(run, format!("client {client}"));
+                });
+            }
+            let seen = daemon::torment(&home, &newer, traffic, self.calls);
+            guard(seen.map(|seen| *lock(&levels) = seen), "daemon".to_owned());
+        });
+        let elapsed = begin.elapsed();
+        if let Some(fault) = lock(&fault).take() {
+            return Err(fault);
+        }
+        // Each end of a daemon can leave in doubt what was in flight then.
+        let in_flight = u64::try_from(clients * pipe::WINDOW).unwrap_or_default();
+        tally.settle(self.calls, (daemon::kills(self.calls) + 1) * in_flight)?;
+        Ok(SoakReport {
+            elapsed,
+            outcomes: tally.outcomes(),
+            levels: Vec::new(),
+            daemon: Some(*lock(&levels)),
         })
     }
 

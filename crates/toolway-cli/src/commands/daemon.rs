@@ -3,8 +3,8 @@
 //! Owns the flags and what is shown. What a daemon does is `crate::daemon`'s.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -31,6 +31,10 @@ const DAEMONS: u32 = 5;
 
 /// How long it may take to end: what runs has half a minute, and servers a little.
 const ENDS_WITHIN: Duration = Duration::from_secs(90);
+
+/// How long a daemon that has the lock may take to listen, and how often is looked.
+const LISTENS_WITHIN: Duration = Duration::from_secs(5);
+const LOOKS_EVERY: Duration = Duration::from_millis(2);
 
 /// How many lines of the log are shown.
 const LINES: usize = 200;
@@ -159,6 +163,7 @@ fn foreground(context: &Context, args: &DaemonStartArgs, read: ReadWords) -> Out
         let folder = folder(context);
         let socket = match inherited_socket() {
             Some(listener) => DaemonSocket::adopt(&folder, listener),
+            None if args.detached => bind_or_find(&folder).await,
             None => DaemonSocket::bind(&folder),
         };
         let socket = match socket {
@@ -182,6 +187,23 @@ fn foreground(context: &Context, args: &DaemonStartArgs, read: ReadWords) -> Out
         Daemon::serve(read, environment, socket, launcher, &mut signals, idle).await;
         Ok(Exit::Success)
     })
+}
+
+/// Listens, unless another daemon can be asked. One that was started in the same moment has the lock
+/// some time before it listens: whoever is told too early that there is one finds none.
+async fn bind_or_find(folder: &Path) -> Result<DaemonSocket, DaemonSocketError> {
+    let until = Instant::now() + LISTENS_WITHIN;
+    loop {
+        let taken = match DaemonSocket::bind(folder) {
+            Err(taken @ DaemonSocketError::Taken) => taken,
+            bound => return bound,
+        };
+        let is_there = matches!(DaemonClient::connect(folder), Ok(Some(_)));
+        if is_there || Instant::now() > until {
+            return Err(taken);
+        }
+        tokio::time::sleep(LOOKS_EVERY).await;
+    }
 }
 
 /// A socket that is listened on already, as a service manager hands it over in place of stdin.

@@ -1,4 +1,4 @@
-//! Soaks a gateway: `toolway-soak TOOLWAY CHAOS CALLS` prints what it saw as one JSON object, or the
+//! Soaks a gateway, or the daemon: `toolway-soak TOOLWAY CHAOS CALLS [daemon]` prints what it saw as one JSON object, or the
 //! first fault. `cargo xtask soak` builds and runs it.
 #![expect(
     clippy::print_stdout,
@@ -10,9 +10,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [toolway, chaos, calls] = &words[..] else {
-        eprintln!("usage: toolway-soak TOOLWAY CHAOS CALLS");
-        return ExitCode::from(2);
+    let (toolway, chaos, calls, is_daemon) = match &words[..] {
+        [toolway, chaos, calls] => (toolway, chaos, calls, false),
+        [toolway, chaos, calls, what] if what == "daemon" => (toolway, chaos, calls, true),
+        _ => {
+            eprintln!("usage: toolway-soak TOOLWAY CHAOS CALLS [daemon]");
+            return ExitCode::from(2);
+        }
     };
     let Ok(calls) = calls.parse() else {
         eprintln!("`{calls}` is no number of calls");
@@ -23,7 +27,12 @@ fn main() -> ExitCode {
         chaos: chaos.into(),
         calls,
     };
-    match soak.run() {
+    let ran = if is_daemon {
+        soak.run_through_daemon()
+    } else {
+        soak.run()
+    };
+    match ran {
         Ok(report) => {
             println!("{:#}", report.to_json());
             ExitCode::SUCCESS

@@ -92,13 +92,16 @@ impl GatewayProcess {
         })
     }
 
+    /// One whose servers a daemon keeps, where the word for that says so.
     pub(super) fn over_stdio(
         home: &TempHome,
         program: &Path,
         config: &Path,
+        daemon: &str,
     ) -> Result<Self, SoakFault> {
         let mut command = home.command(program);
         command
+            .env("TOOLWAY_DAEMON", daemon)
             .args(["serve", "--mcp-config"])
             .arg(config)
             .arg("--strict-mcp-config");
@@ -161,16 +164,7 @@ impl GatewayProcess {
     }
 
     fn usage(&self) -> Result<GatewayUsage, SoakFault> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.id))?;
-        let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let memory = memory.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-        let Some(memory) = memory else {
-            return Err(SoakFault::new("the gateway has ended"));
-        };
-        Ok(GatewayUsage {
-            memory,
-            descriptors: fs::read_dir(format!("/proc/{}/fd", self.id))?.count(),
-        })
+        usage_of(self.id)
     }
 
     /// Asks it to end, and waits until it did.
@@ -195,6 +189,20 @@ impl GatewayProcess {
             let _ = kill_process(process, Signal::TERM);
         }
     }
+}
+
+/// What a process uses now.
+pub(super) fn usage_of(id: u32) -> Result<GatewayUsage, SoakFault> {
+    let status = fs::read_to_string(format!("/proc/{id}/status"))?;
+    let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let memory = memory.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    let Some(memory) = memory else {
+        return Err(SoakFault::new("the gateway has ended"));
+    };
+    Ok(GatewayUsage {
+        memory,
+        descriptors: fs::read_dir(format!("/proc/{id}/fd"))?.count(),
+    })
 }
 
 impl Drop for GatewayProcess {

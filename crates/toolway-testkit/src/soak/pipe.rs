@@ -17,8 +17,8 @@ use super::tally::{SoakOutcome, SoakTally};
 use super::traffic::{FRAIL_SERVERS, STEADY, SoakCall, SoakKind, Traffic, frail};
 use super::web::{modern_meta, request};
 
-/// How many calls are in flight at a time.
-const WINDOW: usize = 16;
+/// How many calls of a client are in flight at a time.
+pub(super) const WINDOW: usize = 16;
 /// The ids of what comes before the calls.
 const FIRST: u64 = 1_000_000_000;
 

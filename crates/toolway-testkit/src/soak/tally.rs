@@ -24,6 +24,8 @@ pub(super) enum SoakOutcome {
     Listed,
     /// The list was changed.
     Changed,
+    /// Its daemon ended under way, and nobody knows whether it was carried out.
+    InDoubt,
 }
 
 impl SoakOutcome {
@@ -37,6 +39,7 @@ impl SoakOutcome {
             SoakOutcome::HungUp => "hung up",
             SoakOutcome::Listed => "lists",
             SoakOutcome::Changed => "list changes",
+            SoakOutcome::InDoubt => "in doubt",
         }
     }
 }
@@ -76,8 +79,9 @@ impl SoakTally {
         all
     }
 
-    /// Whether every call was entered, and enough of them were answered to prove anything.
-    pub(super) fn settle(&self, calls: u64) -> Result<(), SoakFault> {
+    /// Whether every call was entered, and enough of them were answered to prove anything. No more
+    /// than so many may be in doubt.
+    pub(super) fn settle(&self, calls: u64, doubts: u64) -> Result<(), SoakFault> {
         let entered: u64 = super::lock(&self.counts).values().sum();
         if entered != calls {
             let what = format!("{entered} of {calls} calls had an outcome");
@@ -85,6 +89,10 @@ impl SoakTally {
         }
         if self.of(SoakOutcome::Answered) * 2 < calls {
             let what = format!("too few calls were answered: {:?}", self.outcomes());
+            return Err(SoakFault::new(what));
+        }
+        if self.of(SoakOutcome::InDoubt) > doubts {
+            let what = format!("calls were in doubt: {:?}", self.outcomes());
             return Err(SoakFault::new(what));
         }
         if self.of(SoakOutcome::Changed) > 0 && *super::lock(&self.announcements) == 0 {

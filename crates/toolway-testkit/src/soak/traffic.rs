@@ -89,6 +89,17 @@ impl Traffic {
         self.pass_tenth();
     }
 
+    /// Waits until so many calls were begun; false when nobody begins any more.
+    pub(super) fn await_begun(&self, calls: u64) -> bool {
+        while self.next.load(Ordering::Relaxed) < calls.min(self.calls) {
+            if self.stopped.load(Ordering::Relaxed) {
+                return false;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        !self.stopped.load(Ordering::Relaxed)
+    }
+
     /// Waits until a tenth of the calls were begun.
     pub(super) fn await_tenth(&self) {
         let mut passed = super::lock(&self.tenth);
@@ -186,6 +197,11 @@ impl SoakCall {
         let result = &answer["result"];
         let failed = answer.get("error").is_some() || result["isError"] == true;
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        if answer["error"]["data"]["reason"] == "in-doubt"
+            && !matches!(self.kind, SoakKind::Cancelled { .. })
+        {
+            return Ok(SoakOutcome::InDoubt);
+        }
         match &self.kind {
             SoakKind::Echo { may_fail: true, .. } if failed => Ok(SoakOutcome::Failed),
             SoakKind::Echo { .. } if failed => wrong("a steady server failed"),

@@ -104,6 +104,20 @@ fn five_clients_share_one_process_of_each_server() {
 }
 
 #[test]
+fn of_many_clients_that_want_a_daemon_at_once_none_is_left_alone() {
+    let (home, canary) = home_with(reporting());
+    let starting: Vec<_> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..12)
+            .map(|_| scope.spawn(|| Client::start(&home)))
+            .collect();
+        clients.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    assert_eq!(status(&home)["runs"].as_array().unwrap().len(), 12);
+    starting.into_iter().for_each(Client::end);
+    assert!(canary.processes().len() <= 1);
+}
+
+#[test]
 fn a_server_that_is_known_is_not_started_before_it_is_called() {
     let (home, canary) = home_with(reporting());
     Client::start(&home).answering();

@@ -13,11 +13,13 @@ mod conversation;
 mod error;
 mod events;
 mod hooks;
+mod looking;
 pub mod messages;
 mod methods;
 mod program;
 mod resident;
 mod rows;
+mod servers;
 
 use std::sync::Arc;
 

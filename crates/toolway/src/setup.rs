@@ -113,6 +113,12 @@ impl UserSetup {
         }
     }
 
+    /// The same as [`UserSetup::plan`], off the runtime's threads; none where that failed.
+    pub async fn fresh_plan(&self) -> Option<Plan> {
+        let (environment, flags) = (self.environment.clone(), self.flags.clone());
+        off_runtime("plan", move || toolway_config::plan(&environment, &flags)).await
+    }
+
     /// Plans again while files change.
     pub fn planner(&self) -> Arc<Planner> {
         Arc::new(Planner::new(self.environment.clone(), self.flags.clone()))
@@ -320,6 +326,21 @@ impl UserSetup {
         let error = request_reconnect(&self.files().reconnects(), server).err()?;
         let message = format!("running processes could not be told: {error}");
         Some(Diagnosis::warning(message).of(server))
+    }
+}
+
+/// Runs work that may block, such as reading files, away from the threads that serve; none where it
+/// failed.
+pub async fn off_runtime<T: Send + 'static>(
+    name: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    match tasks::blocking(name, work).await {
+        Ok(done) => Some(done),
+        Err(failure) => {
+            tracing::error!(%failure, "nothing came of it");
+            None
+        }
     }
 }
 

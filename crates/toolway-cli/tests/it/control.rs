@@ -2,11 +2,17 @@
 //!
 //! Owns the program that these tests are. What each part promises stands in a file below.
 
+mod agents;
 mod calls;
+mod faults;
+mod hooks;
+mod looking;
+mod questions;
 mod residents;
+mod schema;
 mod servers;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -35,12 +41,44 @@ struct Program {
     asked: Vec<Value>,
     answers: Answers,
     last: u64,
+    /// What it asked, by id.
+    sent: HashMap<u64, (String, Value)>,
+    /// What it runs in, where nobody else keeps that.
+    home: Option<TempHome>,
+}
+
+/// A home, kept by the test or by its program.
+trait Home {
+    fn home(&self) -> &TempHome;
+    fn kept(self) -> Option<TempHome>;
+}
+
+impl Home for &TempHome {
+    fn home(&self) -> &TempHome {
+        self
+    }
+
+    fn kept(self) -> Option<TempHome> {
+        None
+    }
+}
+
+impl Home for TempHome {
+    fn home(&self) -> &TempHome {
+        self
+    }
+
+    fn kept(self) -> Option<TempHome> {
+        Some(self)
+    }
 }
 
 impl Program {
     /// One that has said nothing yet.
-    fn start(home: &TempHome) -> Self {
-        Self::started(home, &["control", "--no-daemon"])
+    fn start(home: impl Home) -> Self {
+        let mut program = Self::started(home.home(), &["control", "--no-daemon"]);
+        program.home = home.kept();
+        program
     }
 
     fn started(home: &TempHome, words: &[&str]) -> Self {
@@ -72,11 +110,13 @@ impl Program {
             asked: Vec::new(),
             answers: Box::new(|_, _| None),
             last: 0,
+            sent: HashMap::new(),
+            home: None,
         }
     }
 
     /// One that has said who it is, and this besides.
-    fn begun(home: &TempHome, said: &Value) -> Self {
+    fn begun(home: impl Home, said: &Value) -> Self {
         let mut program = Self::start(home);
         program.ask("toolway/initialize", said).unwrap();
         program
@@ -104,6 +144,7 @@ impl Program {
     fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.last += 1;
         let id = self.last;
+        self.sent.insert(id, (method.to_owned(), params.clone()));
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         id
     }
@@ -164,13 +205,19 @@ impl Program {
         let message =
             message.unwrap_or_else(|error| panic!("{error}; {:?}", self.child.try_wait()));
         let Some(method) = message["method"].as_str() else {
+            let id = message["id"].as_u64();
+            if let Some((method, params)) = id.and_then(|id| self.sent.get(&id)) {
+                schema::answered(method, params, &message);
+            }
             self.answered.push_back(message);
             return;
         };
         if message.get("id").is_none() {
+            schema::told(method, &message["params"]);
             self.told.push(message);
             return;
         }
+        schema::asked(method, &message["params"]);
         let answer = (self.answers)(method, &message["params"]);
         if let Some(answer) = answer {
             let reply = match answer {

@@ -87,6 +87,22 @@ impl BroughtServers {
         &self.wanted
     }
 
+    /// The plan of those that are there.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The same, with those that live in the program for another.
+    pub(super) fn with_residents_of(&self, other: &Self) -> Self {
+        let mut residents = other.residents.clone();
+        residents.extend(self.residents.clone());
+        Self {
+            wanted: self.wanted.clone(),
+            plan: Arc::clone(&self.plan),
+            residents,
+        }
+    }
+
     /// The one of this name that lives in the program.
     pub(super) fn resident(&self, name: &str) -> Option<Arc<Resident>> {
         let mut residents = self.residents.iter();

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use tokio::sync::OnceCell;
 use toolway::config::{NameForm, ProfileMode};
-use toolway::{View, ViewSpec};
+use toolway::{Attached, View, ViewSpec};
 use toolway_wire::{Id, RawJson, RpcError};
 
 use super::asking::ProgramAsker;
@@ -18,13 +18,14 @@ use super::brought::{BroughtServers, ResidentLink};
 use super::calls;
 use super::error::ControlError;
 use super::messages::{
-    CallParams, Initialize, Initialized, MessageParams, MessageReply, ServersAnswered,
-    ServersParams, SetServers, ToolsParams,
+    AgentParams, CallParams, Done, Initialize, Initialized, ListParams, MessageParams,
+    MessageReply, PromptParams, ReadParams, ServerParams, ServersAnswered, ServersParams,
+    SetServers, ToolsParams,
 };
 use super::methods;
-use super::program::{NewProgram, Program, base_view, roots};
+use super::program::{NewProgram, Program, RunningAgent, base_view, roots};
 use super::rows::{Provenances, server_rows};
-use super::{ControlCore, PROTOCOL, hooks};
+use super::{ControlCore, PROTOCOL, events, hooks, looking, servers};
 use crate::client_questions::ClientQuestions;
 use crate::conversation::{
     Answer, AnswerFuture, Conversation, IncomingRequest, NoConversation, Peer, Service as _,
@@ -149,8 +150,12 @@ impl ControlConversation {
             roots,
         }));
         let servers = server_rows(&program.view.snapshot(), &Provenances::default(), false);
-        let follows = super::events::follow(Arc::downgrade(&program));
-        self.core.beside(Box::pin(follows));
+        self.core
+            .beside(Box::pin(events::follow(Arc::downgrade(&program))));
+        if said.events {
+            self.core
+                .beside(Box::pin(events::tell(Arc::downgrade(&program))));
+        }
         let _ = self.program.set(program);
         Ok(Initialized {
             protocol: PROTOCOL,
@@ -175,7 +180,7 @@ impl ControlConversation {
         match request.method.as_str() {
             methods::SERVERS => {
                 let params: ServersParams = read(request)?;
-                written(&servers(program, &params)?)
+                written(&listed(program, &params)?)
             }
             methods::SET => {
                 let params: SetServers = read(request)?;
@@ -184,14 +189,100 @@ impl ControlConversation {
             methods::MESSAGE => self.hear(program, request).await,
             methods::TOOLS => {
                 let params: ToolsParams = read(request)?;
+                let agent = agent(program, params.agent.as_deref())?;
+                let agent = agent.as_deref();
                 let none = Provenances::default();
-                written(&calls::tools(&program.attached, &none, &params).await?)
+                let provenances = agent.map_or(&none, |agent| &agent.provenances);
+                written(&calls::tools(attached(program, agent), provenances, &params).await?)
             }
             methods::CALL => {
                 let params: CallParams<'_> = read(request)?;
-                calls::call(&program.attached, params, request, outlet).await
+                let agent = agent(program, params.agent.as_deref())?;
+                let attached = attached(program, agent.as_deref());
+                calls::call(attached, params, request, outlet).await
             }
+            methods::RECONNECT => {
+                let params: ServerParams = read(request)?;
+                written(&servers::reconnect(program, &params.server).await?)
+            }
+            switch @ (methods::ENABLE | methods::DISABLE) => {
+                let params: ServerParams = read(request)?;
+                program
+                    .switch(&params.server, switch == methods::ENABLE)
+                    .await?;
+                written(&program.row(&params.server)?)
+            }
+            methods::LOGIN => written(&servers::login(program, read(request)?).await?),
+            methods::LOGOUT => written(&servers::logout(program, &read(request)?).await?),
+            decision @ (methods::APPROVE | methods::REJECT) => {
+                let is_yes = decision == methods::APPROVE;
+                written(&servers::decide(program, read(request)?, is_yes).await?)
+            }
+            methods::START_AGENT => written(&program.agents.start(program, read(request)?).await?),
+            methods::END_AGENT => {
+                let params: AgentParams = read(request)?;
+                program.agents.end(&params.agent).await?;
+                written(&Done {})
+            }
+            methods::STATUS | methods::QUESTIONS | methods::ANSWER => {
+                Ok(self.as_owner(request.clone(), outlet).await)
+            }
+            _ => self.look(program, request).await,
+        }
+    }
+
+    /// What is only looked at.
+    async fn look(
+        &self,
+        program: &Arc<Program>,
+        request: &IncomingRequest,
+    ) -> Result<Answer, ControlError> {
+        match request.method.as_str() {
+            methods::READ => {
+                let params: ReadParams = read(request)?;
+                let agent = agent(program, params.agent.as_deref())?;
+                looking::read(attached(program, agent.as_deref()), &params).await
+            }
+            methods::PROMPT => {
+                let params: PromptParams = read(request)?;
+                let agent = agent(program, params.agent.as_deref())?;
+                looking::prompt(attached(program, agent.as_deref()), &params).await
+            }
+            methods::RESOURCES => {
+                let params: ListParams = read(request)?;
+                let agent = agent(program, params.agent.as_deref())?;
+                let attached = attached(program, agent.as_deref());
+                written(&looking::resources(attached, params.server.as_deref()).await?)
+            }
+            methods::PROMPTS => {
+                let params: ListParams = read(request)?;
+                let agent = agent(program, params.agent.as_deref())?;
+                let attached = attached(program, agent.as_deref());
+                written(&looking::prompts(attached, params.server.as_deref()).await?)
+            }
+            methods::EXPLAIN => written(&looking::explain(program, &read(request)?).await?),
+            methods::LOGS => written(&looking::logs(program, &read(request)?).await?),
+            methods::AUDIT => written(&looking::calls(program, read(request)?).await?),
+            methods::PERMISSIONS => written(&looking::permissions(program).await?),
+            methods::HOOKS => written(&looking::hooks(program).await?),
+            methods::CONTEXT => written(&looking::context(program)),
             unknown => Err(ControlError::no_method(unknown)),
+        }
+    }
+
+    /// What the owner of the host may ask: the program is who started it.
+    async fn as_owner(&self, request: IncomingRequest, outlet: &Outlet) -> Answer {
+        let owner = self.core.owner.borrow().clone();
+        let visit = owner.and_then(|owner| owner.visit(&self.peer).ok());
+        match visit {
+            Some(owner) => {
+                let answer = owner.request(request, outlet.clone()).await;
+                match answer {
+                    Answer::Error(error) => ControlError::of_owner(error).into(),
+                    result @ Answer::Result(_) => result,
+                }
+            }
+            None => ControlError::internal("there is nothing to see yet").into(),
         }
     }
 
@@ -211,9 +302,22 @@ impl ControlConversation {
     }
 }
 
-fn servers(program: &Program, params: &ServersParams) -> Result<ServersAnswered, ControlError> {
-    let snapshot = program.view.snapshot();
-    let mut servers = server_rows(&snapshot, &Provenances::default(), params.tools);
+/// The agent that a request names, if it names one.
+fn agent(program: &Program, id: Option<&str>) -> Result<Option<Arc<RunningAgent>>, ControlError> {
+    id.map(|id| program.agents.get(id)).transpose()
+}
+
+/// Whose way into the host a request takes.
+fn attached<'a>(program: &'a Program, agent: Option<&'a RunningAgent>) -> &'a Attached {
+    agent.map_or(&program.attached, |agent| &agent.attached)
+}
+
+fn listed(program: &Program, params: &ServersParams) -> Result<ServersAnswered, ControlError> {
+    let agent = agent(program, params.agent.as_deref())?;
+    let none = Provenances::default();
+    let provenances = agent.as_ref().map_or(&none, |agent| &agent.provenances);
+    let snapshot = attached(program, agent.as_deref()).view().snapshot();
+    let mut servers = server_rows(&snapshot, provenances, params.tools);
     if let Some(only) = &params.server {
         servers.retain(|server| server.name == *only);
         if servers.is_empty() {

@@ -2,9 +2,10 @@
 //!
 //! Owns the codes, and the one word in `data.reason` that a program can compare.
 
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolway::{CallError, CallFault, RefusedBy};
+use toolway::types::ServerName;
+use toolway::{AgentError, CallError, CallFault, RefusedBy, ServerObstacle};
 use toolway_wire::{RpcError, error};
 
 use crate::conversation::Answer;
@@ -50,6 +51,32 @@ impl ControlError {
         Self::new(error::INVALID_PARAMS, "unknown-server", message)
     }
 
+    /// No agent has this name.
+    pub(super) fn unknown_agent(name: &str) -> Self {
+        let name = toolway::types::text::clean_line(name);
+        let message = format!("no agent `{name}`");
+        Self::new(error::INVALID_PARAMS, "unknown-agent", message)
+    }
+
+    /// A login came to nothing.
+    pub(super) fn login(server: &str, why: &str) -> Self {
+        let server = toolway::types::text::clean_line(server);
+        let message = format!("no login to server `{server}`: {why}");
+        Self::new(NEEDS_AUTH, "needs-auth", message).with("server", &*server)
+    }
+
+    /// Why an owner's request has no answer, in the words of this protocol.
+    pub(super) fn of_owner(error: RpcError) -> Self {
+        let data = error.data.as_deref().map_or("{}", RawValue::get);
+        let data: Map<String, Value> = serde_json::from_str(data).unwrap_or_default();
+        let reason = match data.get("reason").and_then(Value::as_str) {
+            Some("unknown") => "unknown-question",
+            Some(reason) => reason,
+            None => "invalid",
+        };
+        Self::new(error.code, reason, error.message)
+    }
+
     /// `toolway/initialize` was not sent, or a second time.
     pub(super) fn not_initialized(message: &str) -> Self {
         Self::new(error::INVALID_REQUEST, "not-initialized", message)
@@ -92,6 +119,15 @@ impl ControlError {
 impl From<ControlError> for Answer {
     fn from(error: ControlError) -> Self {
         error.into_rpc().into()
+    }
+}
+
+impl From<AgentError> for ControlError {
+    fn from(failure: AgentError) -> Self {
+        let message = failure.to_string();
+        let obstacle = |(server, why): &(ServerName, ServerObstacle)| json!({ "server": server, "why": why.to_string() });
+        let obstacles: Vec<_> = failure.obstacles.iter().map(obstacle).collect();
+        Self::unavailable(message, "missing").with("obstacles", obstacles)
     }
 }
 

@@ -18,6 +18,9 @@ use super::methods::HOOK;
 /// The most hooks of one program.
 const MOST: usize = 256;
 
+/// The longest that one may take that does not say so, in seconds.
+pub(super) const USUAL_SECONDS: f64 = 10.0;
+
 /// The hooks of a program.
 pub(super) fn hooks(
     wanted: &[ProgramHook],

@@ -19,17 +19,18 @@ pub use self::call::{
     CallParams, ControlTool, ControlTools, ResultsWanted, ToolsParams, text_result,
 };
 pub use self::looking::{
-    AuditParams, ContextRow, ExplainParams, HookListing, LogsParams, PromptParams, ReadParams,
-    ServerContext,
+    AuditLines, AuditParams, ContextRow, ExplainParams, HookListing, ListParams, LogLines,
+    LogsParams, PermissionListing, PermissionRow, PromptParams, PromptsListed, ReadParams,
+    ResourcesListed, ServerContext,
 };
 pub use self::question::{
     AskElicitation, AskPermission, AskedServer, ElicitationReply, HookCall, PermissionReply,
     RememberWord, SuggestedRule,
 };
 pub use self::server::{
-    ControlServer, DecideParams, DecidedServer, LoginParams, LoginStarted, MessageParams,
-    MessageReply, ServerAnswered, ServerParams, ServersAnswered, ServersParams, ServersSet,
-    SetServers, UndecidedServer,
+    ClosedConnection, ControlServer, DecideParams, DecidedServer, LoginParams, LoginStarted,
+    MessageParams, MessageReply, ServerAnswered, ServerParams, ServersAnswered, ServersParams,
+    ServersSet, SetServers, UndecidedServer,
 };
 
 use serde::Serialize;

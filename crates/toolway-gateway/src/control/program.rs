@@ -2,21 +2,27 @@
 //!
 //! Owns its servers and its view of the host, kept in step. Whatever it has ends with it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod agents;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
+use toolway::types::ServerName;
 use toolway::types::text::clean_line;
 use toolway::{AttachOptions, Attached, Caller, CallerKind, Root, View, ViewSpec};
 use tracing::debug;
 use url::Url;
 
+use self::agents::Agents;
+pub(super) use self::agents::RunningAgent;
 use super::ControlCore;
 use super::asking::ProgramAsker;
 use super::brought::{BroughtServers, ResidentLink};
 use super::error::ControlError;
-use super::messages::{Initialize, ServersSet};
+use super::messages::{Asks, Initialize, ProgramHook, ServerAnswered, ServersSet};
 use super::resident::Resident;
-use super::rows::Provenances;
+use super::rows::{Provenances, server_row};
 
 /// The most of a program's own name that is shown, in characters.
 const MAX_NAME: usize = 100;
@@ -28,7 +34,12 @@ pub(super) struct Program {
     pub(super) attached: Attached,
     pub(super) link: ResidentLink,
     pub(super) is_strict: bool,
+    pub(super) asks: Asks,
+    pub(super) said_hooks: Vec<ProgramHook>,
+    pub(super) agents: Agents,
     brought: Mutex<Arc<BroughtServers>>,
+    /// The servers that it switched off.
+    off: Mutex<BTreeSet<ServerName>>,
     /// Held while its servers change, so that the newest set has the last word.
     turn: tokio::sync::Mutex<()>,
 }
@@ -70,6 +81,10 @@ impl Program {
             attached,
             link: new.link.clone(),
             is_strict: new.said.strict,
+            asks: new.said.asks,
+            said_hooks: new.said.hooks.clone(),
+            agents: Agents::default(),
+            off: Mutex::default(),
             brought: Mutex::new(Arc::new(new.brought)),
             turn: tokio::sync::Mutex::default(),
         }
@@ -88,10 +103,52 @@ impl Program {
         let (now, set) = before
             .replaced_by(wanted, &self.core.setup, &self.link)
             .await;
-        let spec = now.in_view(base_view(self.is_strict));
-        self.core.host.change_view(&self.view, spec).await;
         *self.brought.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(now);
+        self.show().await;
         set
+    }
+
+    /// Has its view, and those of its agents, show what it has now.
+    async fn show(&self) {
+        let base = ViewSpec {
+            off: lock(&self.off).clone(),
+            ..base_view(self.is_strict)
+        };
+        let spec = self.brought().in_view(base);
+        self.core.host.change_view(&self.view, spec).await;
+        self.agents.follow(self).await;
+    }
+
+    /// Switches a server on or off, for this program alone.
+    pub(super) async fn switch(&self, server: &str, is_on: bool) -> Result<(), ControlError> {
+        let _turn = self.turn.lock().await;
+        let name = self
+            .view
+            .snapshot()
+            .server(server)
+            .map(|it| it.name.clone());
+        let name = name.ok_or_else(|| ControlError::unknown_server(server))?;
+        if is_on {
+            lock(&self.off).remove(&name);
+        } else {
+            lock(&self.off).insert(name);
+        }
+        self.show().await;
+        Ok(())
+    }
+
+    /// The servers that it switched off.
+    pub(super) fn off(&self) -> BTreeSet<ServerName> {
+        lock(&self.off).clone()
+    }
+
+    /// One of its servers, as it stands now.
+    pub(super) fn row(&self, server: &str) -> Result<ServerAnswered, ControlError> {
+        let snapshot = self.view.snapshot();
+        let shown = snapshot.server(server);
+        let shown = shown.ok_or_else(|| ControlError::unknown_server(server))?;
+        let server = server_row(shown, &snapshot, &Provenances::default(), false);
+        Ok(ServerAnswered { server })
     }
 
     /// Judges its servers again: what is forbidden may be something else by now.
@@ -105,11 +162,16 @@ impl Program {
         }
     }
 
-    /// The server of this name that lives in it.
+    /// The server of this name that lives in it, or that an agent of it brought.
     pub(super) fn resident(&self, name: &str) -> Result<Arc<Resident>, ControlError> {
         let resident = self.brought().resident(name);
+        let resident = resident.or_else(|| self.agents.resident(name));
         resident.ok_or_else(|| ControlError::unknown_server(name))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a program sees beside what it brings.
@@ -126,14 +188,16 @@ fn shown_name(said: &Initialize) -> String {
         .client
         .as_ref()
         .and_then(|client| client.name.as_deref());
-    let name: String = clean_line(name.unwrap_or_default())
-        .chars()
-        .take(MAX_NAME)
-        .collect();
-    match name.trim() {
+    match &*shown_text(name.unwrap_or_default()) {
         "" => "control".to_owned(),
         name => format!("control: {name}"),
     }
+}
+
+/// A name that somebody gave themselves, as people are shown it.
+pub(super) fn shown_text(name: &str) -> String {
+    let name: String = clean_line(name).chars().take(MAX_NAME).collect();
+    name.trim().to_owned()
 }
 
 /// The places that a program names.

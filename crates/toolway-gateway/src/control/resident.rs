@@ -21,8 +21,8 @@ use toolway_wire::era::method;
 use toolway_wire::{Id, RawJson, RpcError, error};
 
 use super::error::ControlError;
-use super::messages::{MessageParams, MessageReply};
-use super::methods::MESSAGE;
+use super::messages::{ClosedConnection, MessageParams, MessageReply};
+use super::methods::{CLOSED, MESSAGE};
 use crate::client_questions::ClientQuestions;
 use crate::ordered::cancelled_id;
 use crate::outlet::Outlet;
@@ -185,6 +185,13 @@ impl Drop for Registered<'_> {
             // Whoever waits hears that it is over.
             lock(&connection.waiting).clear();
         }
+        let over = ClosedConnection {
+            server: &self.of.name,
+            connection: self.number,
+        };
+        let params = to_raw_value(&over).ok();
+        let told = envelope::notification(CLOSED, params.as_deref());
+        self.of.outlet.notify(told);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use toolway_types::{ConnectionState, ServerName};
 
-use super::Host;
+use super::{Host, View};
 use crate::auth::{
     Auth, LoginHandle, LoginOptions, LoginProblem, Organisation, RemovedLogin, StoredLogin,
 };
@@ -24,22 +24,35 @@ impl Host {
         server: &str,
         options: LoginOptions,
     ) -> Result<LoginHandle, LoginProblem> {
+        self.login_in(self.own.view(), server, options).await
+    }
+
+    /// The same of a server that a view shows, which may be another than the owner's of that name.
+    pub async fn login_in(
+        &self,
+        view: &View,
+        server: &str,
+        options: LoginOptions,
+    ) -> Result<LoginHandle, LoginProblem> {
         let auth = self.auth()?;
-        self.known(server)?;
-        self.ready(server).await;
+        known(view, server)?;
+        view.ready(server).await;
         let ServerSnapshot {
             name, mut state, ..
-        } = self.known(server)?;
+        } = known(view, server)?;
         if !matches!(&state, ConnectionState::NeedsAuth { detail, .. } if !detail.as_received().is_empty())
             && !matches!(state, ConnectionState::Connected(_))
         {
-            state = self.reconnect(server).await?;
+            if let Some(identity) = view.snapshot().identity(server) {
+                auth.forget_server(&identity).await;
+            }
+            state = view.reconnect(server).await?;
         }
         let challenge = match &state {
             ConnectionState::NeedsAuth { detail, .. } => Some(detail),
             _ => None,
         };
-        let identity = self.snapshot().identity(name.as_str());
+        let identity = view.snapshot().identity(name.as_str());
         let identity = identity.ok_or_else(|| UnknownServer(server.to_owned()))?;
         auth.begin(&identity, challenge, options)
     }
@@ -68,16 +81,25 @@ impl Host {
         server: &str,
         account: Option<&str>,
     ) -> Result<Vec<RemovedLogin>, LoginProblem> {
+        self.logout_in(self.own.view(), server, account).await
+    }
+
+    /// The same of a server that a view shows.
+    pub async fn logout_in(
+        &self,
+        view: &View,
+        server: &str,
+        account: Option<&str>,
+    ) -> Result<Vec<RemovedLogin>, LoginProblem> {
         let auth = self.auth()?;
-        let ServerSnapshot { name, .. } = self.known(server)?;
+        let ServerSnapshot { name, .. } = known(view, server)?;
         let out = auth.log_out(server, account).await?;
         if !out.is_empty() {
             event::tell(&self.core.events, || HostEvent::LoginChanged {
                 server: name,
                 login: LoginChange::LoggedOut,
             });
-            let orders = self.party.view.orders();
-            orders.reconnect(server, Unless::Never).await;
+            view.orders().reconnect(server, Unless::Never).await;
         }
         Ok(out)
     }
@@ -102,9 +124,9 @@ impl Host {
     fn auth(&self) -> Result<&Arc<Auth>, LoginProblem> {
         self.auth.as_ref().ok_or(LoginProblem::NoVault)
     }
+}
 
-    fn known(&self, server: &str) -> Result<ServerSnapshot, UnknownServer> {
-        let known = self.snapshot().server(server).cloned();
-        known.ok_or_else(|| UnknownServer(server.to_owned()))
-    }
+fn known(view: &View, server: &str) -> Result<ServerSnapshot, UnknownServer> {
+    let known = view.snapshot().server(server).cloned();
+    known.ok_or_else(|| UnknownServer(server.to_owned()))
 }

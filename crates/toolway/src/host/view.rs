@@ -9,7 +9,7 @@
 //! kept to is not there for it; servers of its own were admitted by a plan, as the host's were, and
 //! what that plan denies or asks for holds too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -46,6 +46,8 @@ pub struct ViewSpec {
     /// The tools that it has at all, of its own servers too: no list shows another, and none can be
     /// called.
     pub confinement: Option<Confinement>,
+    /// Servers that it does not connect to, although it shows them.
+    pub off: BTreeSet<ServerName>,
     /// The account whose login is used, by server, in place of the one that its entry names. It is
     /// another connection then.
     pub accounts: BTreeMap<ServerName, String>,
@@ -125,6 +127,11 @@ impl ViewSpec {
         for (server, account) in &self.accounts {
             if let Some(member) = roster.get_mut(server) {
                 member.use_account(account);
+            }
+        }
+        for server in &self.off {
+            if let Some(member) = roster.get_mut(server) {
+                member.switch_off("switched off for whoever sees it here");
             }
         }
         roster

@@ -200,6 +200,14 @@ impl ManagedServer {
         self.is_own = true;
     }
 
+    /// Has it not connect, for this reason.
+    pub(crate) fn switch_off(&mut self, reason: &str) {
+        if self.source.take().is_some() {
+            let reason = reason.to_owned();
+            self.shown.state = ConnectionState::Disabled { reason };
+        }
+    }
+
     /// Has it log in to this account, where it logs in at all.
     pub(crate) fn use_account(&mut self, account: &str) {
         if let Some(source) = &self.source

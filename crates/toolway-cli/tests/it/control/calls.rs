@@ -10,7 +10,7 @@ fn echo(check: bool) -> Value {
 
 #[test]
 fn a_call_that_the_program_vouches_for_runs_and_one_that_nobody_answers_for_does_not() {
-    let mut program = Program::begun(&home_of(&["files"]), &json!({}));
+    let mut program = Program::begun(home_of(&["files"]), &json!({}));
     let result = program.ask("toolway/call", &echo(false)).unwrap();
     assert_eq!(text(&result), "hello");
     let by_name =
@@ -79,7 +79,7 @@ fn an_allow_rule_for_one_definition_of_a_name_permits_no_other() {
 #[test]
 fn each_kind_of_failure_has_its_word() {
     let mut program = Program::begun(
-        &home_of(&["files"]),
+        home_of(&["files"]),
         &json!({ "servers": {
         "broken": { "command": "/no/such/program" } } }),
     );
@@ -121,7 +121,7 @@ fn each_kind_of_failure_has_its_word() {
 
 #[test]
 fn progress_of_a_call_comes_under_its_own_token() {
-    let mut program = Program::begun(&home_of(&["files"]), &json!({}));
+    let mut program = Program::begun(home_of(&["files"]), &json!({}));
     let call = json!({ "server": "files", "tool": "progress", "arguments": { "count": 3 }, "check": false,
         "_meta": { "progressToken": "mine" } });
     program.ask("toolway/call", &call).unwrap();
@@ -131,7 +131,7 @@ fn progress_of_a_call_comes_under_its_own_token() {
 
 #[test]
 fn a_call_that_is_taken_back_is_answered_once_with_that() {
-    let mut program = Program::begun(&home_of(&["files"]), &json!({}));
+    let mut program = Program::begun(home_of(&["files"]), &json!({}));
     let slow =
         json!({ "server": "files", "tool": "slow", "arguments": { "ms": 60_000 }, "check": false });
     let id = program.send("toolway/call", &slow);
@@ -148,7 +148,7 @@ fn a_call_that_is_taken_back_is_answered_once_with_that() {
 
 #[test]
 fn results_come_as_the_bytes_that_the_server_sent() {
-    let mut program = Program::begun(&home_of(&["files"]), &json!({}));
+    let mut program = Program::begun(home_of(&["files"]), &json!({}));
     let sent =
         r#"{"content":[],"structuredContent":{"huge":1234567890123456789,"é":1.0},"own":null}"#;
     let call = json!({ "server": "files", "tool": "verbatim", "arguments": { "result": sent },

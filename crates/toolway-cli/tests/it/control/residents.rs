@@ -12,7 +12,7 @@ fn sum(a: i64, b: i64) -> Value {
 fn with_calc(
     answers: impl FnMut(&str, &Value) -> Option<Result<Value, Value>> + 'static,
 ) -> Program {
-    let mut program = Program::start(&TempHome::new());
+    let mut program = Program::start(TempHome::new());
     program.answers(answers);
     let said = json!({ "servers": { "calc": { "type": "sdk" } } });
     program.ask("toolway/initialize", &said).unwrap();
@@ -33,7 +33,7 @@ fn a_function_of_the_program_is_a_tool_of_the_host() {
 
 #[test]
 fn with_a_manifest_nothing_is_asked_at_the_start() {
-    let mut program = Program::start(&TempHome::new());
+    let mut program = Program::start(TempHome::new());
     program.answers(resident);
     let initialize = calculator(&json!({ "id": 1, "method": "initialize" }))["result"].take();
     let manifest = json!({ "initialize": initialize, "tools": [add()] });

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use toolway_rows::HookRow;
+use toolway::types::Scope;
+use toolway_rows::{
+    AuditLine, HookRow, LogRow, PromptRow, ResourceRow, SourceRow, TemplateRow, Word,
+};
 
 /// The parameters of `toolway/explain`.
 #[derive(Debug, Clone, Deserialize)]
@@ -68,6 +71,66 @@ pub struct PromptParams {
 pub struct HookListing {
     /// Those of files, then the program's own.
     pub hooks: Vec<HookRow>,
+}
+
+/// What a server logged.
+#[derive(Debug, Clone, Serialize)]
+pub struct LogLines {
+    /// The oldest first.
+    pub lines: Vec<LogRow>,
+}
+
+/// What was called.
+#[derive(Debug, Clone, Serialize)]
+pub struct AuditLines {
+    /// The oldest first.
+    pub calls: Vec<AuditLine>,
+}
+
+/// The rules that hold.
+#[derive(Debug, Clone, Serialize)]
+pub struct PermissionListing {
+    /// The strictest lists first.
+    pub rules: Vec<PermissionRow>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Serialize)]
+pub struct PermissionRow {
+    /// As written.
+    pub rule: String,
+    /// `allow`, `ask` or `deny`.
+    pub behavior: Word,
+    /// The scope that it stands in.
+    pub scope: Scope,
+    /// Where it stands.
+    pub source: SourceRow,
+}
+
+/// What can be read.
+#[derive(Debug, Clone, Serialize)]
+pub struct ResourcesListed {
+    /// Resources.
+    pub resources: Vec<ResourceRow>,
+    /// Templates of their addresses.
+    pub templates: Vec<TemplateRow>,
+}
+
+/// Prompts.
+#[derive(Debug, Clone, Serialize)]
+pub struct PromptsListed {
+    /// By server.
+    pub prompts: Vec<PromptRow>,
+}
+
+/// The parameters of `toolway/resources` and `toolway/prompts`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ListParams {
+    /// Only of this server.
+    pub server: Option<String>,
+    /// Only what this agent sees.
+    pub agent: Option<String>,
 }
 
 /// What servers cost a model's context.

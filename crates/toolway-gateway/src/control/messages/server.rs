@@ -171,6 +171,15 @@ pub struct MessageParams<'a> {
     pub message: &'a RawValue,
 }
 
+/// The parameters of `toolway/servers/closed`.
+#[derive(Debug, Serialize)]
+pub struct ClosedConnection<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// The connection that is over.
+    pub connection: u64,
+}
+
 /// The answer to it, in both directions.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct MessageReply<'a> {

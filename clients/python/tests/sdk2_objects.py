@@ -15,7 +15,7 @@ from .support import Case, eventually
 
 
 class Objects(Case):
-    async def test_a_server_of_version_2_is_called(self) -> None:
+    async def test_a_server_of_version_2_is_called_and_read(self) -> None:
         server = MCPServer("two")
         began, outcomes = asyncio.Event(), []
 
@@ -32,10 +32,15 @@ class Objects(Case):
                 outcomes.append("over")
             return ""
 
+        @server.resource("own://motto")
+        def motto() -> str:
+            return "as it is"
+
         async with self.host(servers={"two": server, "low": server._lowlevel_server}) as host:
             for name in ("two", "low"):
                 result = await host.call(name, "add", {"a": 2, "b": 40}, check=False)
                 self.assertEqual(result.structured, {"result": 42})
+            self.assertEqual((await host.read("two", "own://motto")).text, "as it is")
             call = asyncio.create_task(host.call("two", "sleep", check=False))
             await began.wait()
             call.cancel()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toolway import ConnectionClosed, InDoubt, StartError, Toolway, server
 
-from .support import Case
+from .support import Case, eventually
 from .tools import Sleeper, calc
 
 
@@ -50,9 +50,11 @@ class Faults(Case):
             with self.assertRaisesRegex(InDoubt, "SIGKILL.*was not sent again"):
                 await call
             # The tool of this program ends too, and the listener is told.
-            async with asyncio.timeout(30):
-                while sleeper.outcomes != ["cancelled"]:
-                    await asyncio.sleep(0)
+
+            async def told() -> bool:
+                return sleeper.outcomes == ["cancelled"]
+
+            await eventually(told)
             self.assertEqual([one async for one in events if one.kind == "missed"], [])
             with self.assertRaisesRegex(ConnectionClosed, "SIGKILL"):
                 await host.tools()

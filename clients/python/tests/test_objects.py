@@ -12,7 +12,6 @@ from mcp.server.fastmcp import Context, FastMCP
 from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import request_ctx
 from pydantic import BaseModel
-
 from toolway import Accept, Allow, ElicitationQuestion, PermissionQuestion, Progress
 
 from .support import Case, eventually
@@ -65,7 +64,7 @@ class Objects(Case):
         )
         self.assertEqual([one.message for one in forms], ["How many apples?"])
 
-    async def test_fastmcp_of_version_1_has_tools_progress_and_forms(
+    async def test_fastmcp_of_version_1_has_tools_progress_forms_resources_and_prompts(
         self,
     ) -> None:
         server = FastMCP("fast")
@@ -76,12 +75,23 @@ class Objects(Case):
             answer = await ctx.elicit("Sure?", Sure)
             return answer.action
 
+        @server.resource("own://motto")
+        def motto() -> str:
+            return "as it is"
+
+        @server.prompt()
+        def review(language: str) -> str:
+            return f"Review {language}"
+
         async with self.host(
             servers={"fast": server}, on_elicitation=lambda _: Accept({"sure": True})
         ) as host:
             told: list[Progress] = []
             result = await host.call("fast", "work", check=False, progress=told.append)
             self.assertEqual((result.text, [one.progress for one in told]), ("accept", [1]))
+            self.assertEqual((await host.read("fast", "own://motto")).text, "as it is")
+            prompt = await host.prompt("fast", "review", {"language": "Go"})
+            self.assertEqual(prompt.messages[0].role, "user")
 
     async def test_a_low_level_server_hears_that_a_call_is_taken_back(self) -> None:
         server: Server[Any, Any] = Server("low")
@@ -109,6 +119,8 @@ class Objects(Case):
                 return outcomes == ["over"]
 
             await eventually(told)
+            row = await host.reconnect("low")
+            self.assertEqual(row.status, "connected")
 
     async def test_what_is_no_server_is_told_at_once(self) -> None:
         with self.assertRaisesRegex(TypeError, "server `odd` is int"):

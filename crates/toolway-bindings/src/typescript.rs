@@ -35,7 +35,7 @@ pub(crate) fn module(server: &str, tools: &[&ToolDefinition]) -> String {
     let mut shapes = Shapes::new(RESERVED);
     let class = shapes.names.take_type(pascal(server));
     let mut methods = TakenNames::without(TYPESCRIPT);
-    methods.reserve(&["use"]);
+    methods.reserve(&["host", "use"]);
     let mut calls = String::new();
     let mut aliases = String::new();
     for tool in tools {
@@ -68,7 +68,7 @@ pub(crate) fn module(server: &str, tools: &[&ToolDefinition]) -> String {
             calls,
             "  async {method}(args: {takes}{default}, options?: CallOptions): \
              Promise<Answer<{gives}>> {{\n    \
-             return (await this.#host.call({}, {}, args as never, options)) as Answer<{gives}>;\n  \
+             return (await this.host.call({}, {}, args as never, options)) as Answer<{gives}>;\n  \
              }}\n",
             quoted(server),
             quoted(&tool.name)
@@ -94,8 +94,8 @@ pub(crate) fn module(server: &str, tools: &[&ToolDefinition]) -> String {
         text,
         "/** The tools of server {server}. */\n\
          export class {class} {{\n  \
-         readonly #host: Host;\n\n  \
-         constructor(host: Host) {{\n    this.#host = host;\n  }}\n\n  \
+         readonly host: Host;\n\n  \
+         constructor(host: Host) {{\n    this.host = host;\n  }}\n\n  \
          /** Starts a host for as long as the work takes. */\n  \
          static async use<T>(work: (tools: {class}) => Promise<T>): Promise<T> {{\n    \
          const {{ Toolway }} = await import(\"toolway\");\n    \

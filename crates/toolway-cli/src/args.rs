@@ -14,9 +14,10 @@ use toolway_config::Flags;
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
     account, add, add_json, approvals, approve, audit, auth, call, complete, completions, connect,
-    control, daemon, demo, doctor, endpoint, explain, generate_docs, get, idp, import, list, login,
-    logout, logs, man, permissions, policy, prompt, prompts, read, reconnect, refresh, remove,
-    resources, run, serve, skills, state, status, switch, tokens, tools, vault,
+    control, daemon, demo, doctor, endpoint, explain, generate, generate_docs, get, idp, import,
+    list, login, logout, logs, man, permissions, policy, prompt, prompts, read, reconnect, record,
+    refresh, remove, replay, resources, run, serve, skills, state, status, switch, tokens, tools,
+    vault,
 };
 use crate::connect::memory;
 use crate::output::Errors;
@@ -183,6 +184,7 @@ pub(crate) enum Command {
     Tokens(tokens::TokensArgs),
     Tools(tools::ToolsArgs),
     Call(call::CallArgs),
+    Generate(generate::GenerateArgs),
     Resources(resources::ResourcesArgs),
     Read(read::ReadArgs),
     Prompts(prompts::PromptsArgs),
@@ -190,6 +192,8 @@ pub(crate) enum Command {
     Skills(skills::SkillsArgs),
     Skill(skills::SkillArgs),
     State(state::StateArgs),
+    Record(record::RecordArgs),
+    Replay(replay::ReplayArgs),
     Serve(serve::ServeArgs),
     Control(control::ControlArgs),
     Run(run::RunArgs),
@@ -235,6 +239,7 @@ impl Command {
             Self::List(args) => args.connects(),
             Self::Tools(args) => args.connects(),
             Self::State(args) => args.connects(),
+            Self::Generate(args) => args.connects(),
             Self::Call(_)
             | Self::Reconnect(_)
             | Self::Resources(_)
@@ -244,6 +249,7 @@ impl Command {
             | Self::Skills(_)
             | Self::Skill(_)
             | Self::Serve(_)
+            | Self::Record(_)
             | Self::Control(_)
             | Self::RunHost(_) => true,
             Self::Daemon(args) => args.is_daemon(),

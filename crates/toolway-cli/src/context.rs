@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolway::{UserSetup, installs_first};
+use toolway::{Recorder, UserSetup, installs_first};
 use toolway_config::{
     Environment, Flags, Plan, PlannedServer, ServerVerdict, address_without_secrets,
 };
@@ -47,6 +47,7 @@ pub(crate) struct Context {
     daemon: Option<RunInDaemon>,
     /// The flags that leave the daemon out.
     alone: Vec<&'static str>,
+    recorder: Option<Recorder>,
 }
 
 impl Context {
@@ -75,6 +76,7 @@ impl Context {
             signals,
             daemon: None,
             alone: Vec::new(),
+            recorder: None,
             setup: UserSetup::new(environment, flags),
             output,
             turns: TerminalTurns::new(),
@@ -89,6 +91,16 @@ impl Context {
     pub(crate) fn use_daemon(&mut self, daemon: RunInDaemon, plan: Plan) {
         self.daemon = Some(daemon);
         self.plan = OnceCell::from(plan);
+    }
+
+    /// Has hosts of this run record what is said to servers.
+    pub(crate) fn record(&mut self, recorder: Recorder) {
+        self.recorder = Some(recorder);
+    }
+
+    /// What records it.
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
     }
 
     /// What the daemon keeps, if this run is in it and has a host there: what is typed in place of a

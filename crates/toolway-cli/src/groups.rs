@@ -14,14 +14,14 @@ const GROUPS: [(&str, &str); 7] = [
     ),
     (
         "Calling",
-        "tools call resources read prompts prompt skills skill",
+        "tools call resources read prompts prompt skills skill generate",
     ),
     (
         "Permissions",
         "permissions approve reject reset-approvals policy",
     ),
     ("Logins", "login logout auth account idp vault"),
-    ("Looking", "explain doctor logs audit state"),
+    ("Looking", "explain doctor logs audit state record replay"),
     (
         "Serving",
         "serve run endpoint control status approvals tokens daemon",

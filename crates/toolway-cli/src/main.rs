@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use toolway::Recorder;
 use toolway_config::{Environment, Switch};
 
 use crate::args::{Cli, Command, with_dashes};
@@ -110,6 +111,30 @@ fn read_for_daemon(words: Vec<OsString>) -> Option<ReadCommand> {
     })
 }
 
+/// Runs words as if they were typed, and records what is said to servers.
+fn run_recorded(context: &Context, words: Vec<OsString>, recorder: Recorder) -> Outcome {
+    let (cli, errors) = match with_dashes(words).map(Cli::read) {
+        Ok(Ok(read)) => read,
+        Ok(Err(error)) => {
+            let message = error.render().to_string();
+            let message = message.split("\n\n").next().unwrap_or_default().trim_end();
+            let message = message.strip_prefix("error: ").unwrap_or(message);
+            return Err(Report::usage(message).hint("behind `--` stands what is typed without it"));
+        }
+        Err(report) => return Err(report),
+    };
+    let mut flags = context.flags().clone();
+    let own = cli.global.flags();
+    flags.mcp_config.extend(own.mcp_config);
+    flags.mcp_server.extend(own.mcp_server);
+    flags.strict |= own.strict;
+    flags.approve_project_servers |= own.approve_project_servers;
+    flags.ide |= own.ide;
+    let mut inner = Context::new(context.environment().clone(), flags, errors);
+    inner.record(recorder);
+    Ok(run_reporting(&mut inner, cli.command))
+}
+
 /// Runs a command and says what went wrong.
 fn run_reporting(context: &mut Context, command: Command) -> Exit {
     match run(context, command) {
@@ -155,6 +180,7 @@ fn run(context: &mut Context, command: Command) -> Outcome {
         Command::Reconnect(args) => commands::reconnect::run(context, &args),
         Command::Tokens(args) => commands::tokens::run(context, &args),
         Command::Tools(args) => commands::tools::run(context, &args),
+        Command::Generate(args) => commands::generate::run(context, &args),
         Command::Call(args) => commands::call::run(context, &args),
         Command::Resources(args) => commands::resources::run(context, &args),
         Command::Read(args) => commands::read::run(context, &args),
@@ -170,6 +196,10 @@ fn run(context: &mut Context, command: Command) -> Outcome {
         Command::Status(args) => commands::status::run(context, &args),
         Command::Approvals(args) => commands::approvals::run(context, &args),
         Command::Daemon(args) => commands::daemon::run(context, &args, read_for_daemon),
+        Command::Record(args) => {
+            commands::record::run(context, &args, &Cli::command(), run_recorded)
+        }
+        Command::Replay(args) => commands::replay::run(context, &args),
         Command::State(args) => commands::state::run(context, &args),
         Command::Complete(args) => commands::complete::run(context, &args, Cli::command()),
         Command::Refresh(args) => commands::refresh::run(context, &args),
@@ -257,6 +287,10 @@ fn usage_hint(error: &clap::Error) -> String {
             format!("did you mean `{near}`? if it is the command's, put `--` before the command")
         }
         (Some(near), ..) => format!("did you mean `{near}`?"),
+        (None, Some("record"), ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument) => {
+            "what is recorded goes behind `--`: `toolway record <file> -- call <server> <tool>`"
+                .to_owned()
+        }
         (None, Some("call"), ErrorKind::UnknownArgument) => {
             "a tool's arguments are written `key=value`: \
              `toolway call <server> <tool> key=value`"

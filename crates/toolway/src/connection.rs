@@ -48,6 +48,7 @@ use crate::error::ConnectError;
 use crate::journal::{Journal, JournalWriter};
 use crate::listing::ServerLists;
 use crate::pins::Difference;
+use crate::recorder::Recorder;
 use crate::resource_interest::ResourceInterests;
 pub use crate::server_source::InProcessServer;
 use crate::server_source::ServerSource;
@@ -99,6 +100,8 @@ pub(crate) struct ConnectionContext {
     pub retry_first: RetryFirst,
     /// Where it is written down what happens.
     pub journal: Option<Journal>,
+    /// What is said to servers and by them is recorded, where that is wanted.
+    pub recorder: Option<Recorder>,
     /// How many bugs of ours, or of the embedding program, ended a connection.
     pub panics: Arc<AtomicU64>,
     /// What is known of logins; without it there are none.

@@ -44,7 +44,7 @@ pub use line::{JournalLine, JournalLineKind, timestamp};
 pub use lines::LineFollower;
 pub(crate) use lines::last;
 pub use read::{logged_servers, read_last};
-pub use secrets::secrets_of;
+pub use secrets::{secrets_of, secrets_of_process};
 
 /// How many lines may wait to be written, and how many bytes they may hold together.
 const QUEUE_LINES: usize = 1024;
@@ -61,6 +61,12 @@ const FULL_PIECE: usize = 8 * 1024;
 
 /// How long a flush waits for a disk.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A text without these secrets, however they are spelled, and without what stands behind names and
+/// words that speak of one.
+pub fn without_secrets(text: &str, secrets: &[Secret]) -> String {
+    Redactor::new(secrets).text(text)
+}
 
 /// Where the journals of all servers are kept. A cheap handle.
 #[derive(Clone)]

@@ -52,6 +52,7 @@ mod pins;
 pub mod pool;
 pub mod projection;
 mod reconnect;
+pub mod recorder;
 mod resource_interest;
 pub mod route;
 pub mod rows;
@@ -111,6 +112,7 @@ pub use listing::ListKind;
 pub use offering::Offering;
 pub use pins::{Against, Difference};
 pub use pool::{Loading, ToolPool};
+pub use recorder::{RecordedConnection, Recorder};
 pub use server_source::patience::installs_first;
 pub use setup::{PlainTextRefused, StateFiles, UserSetup, rule_remarks};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
@@ -122,6 +124,8 @@ pub use template::{TemplateError, UriTemplate};
 pub use toolway_auth;
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;
+/// The file that a [`Recorder`] writes, and what replays it.
+pub use toolway_recording;
 /// What front-ends show of all this.
 pub use toolway_rows;
 /// How remote servers are reached: proxies and certificates.

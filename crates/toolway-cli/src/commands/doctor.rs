@@ -1,13 +1,14 @@
 //! `toolway doctor`: everything that is wrong, or will be, without connecting anywhere.
 //!
 //! Owns what is said of the configuration; what is said of the machine is [`checks`], of the shield
-//! [`shielding`].
+//! [`shielding`], and what a report of a bug holds [`bundle`].
 
+mod bundle;
 mod checks;
 mod shielding;
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
@@ -35,6 +36,15 @@ pub(crate) struct DoctorArgs {
     /// Also ask a configured server what time it is
     #[arg(long)]
     network: bool,
+
+    /// Write a report for an issue, as a text file: version, system, settings as `explain` shows
+    /// them, states, findings, logs; no secrets, no arguments and results of tools
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = bundle::FILE, conflicts_with = "json")]
+    bundle: Option<PathBuf>,
+
+    /// Print the report in place of writing it
+    #[arg(long, requires = "bundle")]
+    dry_run: bool,
 }
 
 /// Where the words behind labels begin.
@@ -54,6 +64,9 @@ const VERDICTS: [&str; 7] = [
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let plan = context.plan();
+    if let Some(file) = &args.bundle {
+        return bundle::run(context, plan, file, args.dry_run);
+    }
     let mut found: Vec<Diagnosis> = plan.all_diagnoses().cloned().collect();
     found.extend(missing_programs(plan));
     found.extend(unpinned(plan));

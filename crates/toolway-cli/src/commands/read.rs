@@ -3,7 +3,7 @@
 //! Owns reading what was typed and printing what was read; whose resource it is stands in
 //! `read/target.rs`, how `--output` is written in `read/file.rs`.
 
-mod file;
+pub(super) mod file;
 mod target;
 
 use std::fmt::Write as _;

@@ -27,6 +27,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
     context.say_once(findings);
     HostOptions {
         launcher: Launcher::same_program(),
+        recorder: context.recorder().cloned(),
         ..options
     }
 }

@@ -7,6 +7,7 @@ mod chains;
 mod clients;
 mod documented;
 mod embedded;
+mod generated;
 mod library;
 mod listening;
 mod logins;

@@ -177,6 +177,7 @@ fn help_groups_the_commands_by_what_people_want() {
       prompt           Render a prompt
       skills           List the skills of all servers, or of one
       skill            Show a skill's instructions
+      generate         Write typed modules of servers' tools, for programs that call them
 
     Permissions:
       permissions      Show permission rules, change them, or try them on a tool
@@ -199,6 +200,8 @@ fn help_groups_the_commands_by_what_people_want() {
       logs             Show what a server logged and what was said to it
       audit            Show which tools were called, and who allowed it
       state            Print everything that is known as one JSON document
+      record           Keep what is said to servers and by them, to replay it later
+      replay           Be a server on stdio that answers from a recording
 
     Serving:
       serve            Serve every configured server as one MCP server

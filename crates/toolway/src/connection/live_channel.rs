@@ -18,6 +18,7 @@ use super::Connection;
 use crate::call::Remarks;
 use crate::error::ConnectError;
 use crate::journal::JournalWriter;
+use crate::recorder::RecordedConnection;
 use crate::server_source::ServerSource;
 use crate::session::{self, ChannelTap, ClientSide, Correlator, Greeting, Session};
 use crate::tasks::{self, Task};
@@ -122,8 +123,19 @@ impl Connection {
             logs: self.logs.clone(),
             ..self.context.client_side(&self.server, filled.roots())
         };
-        let tap = self.journal.clone();
-        let tap = tap.map(|journal| Arc::new(journal) as Arc<dyn ChannelTap>);
+        let recorded = self.context.recorder.as_ref().map(|recorder| {
+            recorder
+                .connection(self.server.as_str(), &filled.secrets())
+                .learning_from(self.journal.clone())
+        });
+        let journal = self.journal.clone();
+        let tap = match (journal, recorded) {
+            (Some(journal), None) => Some(Arc::new(journal) as Arc<dyn ChannelTap>),
+            (None, None) => None,
+            (journal, Some(recorded)) => {
+                Some(Arc::new(RecordingTap { journal, recorded }) as Arc<dyn ChannelTap>)
+            }
+        };
         let (correlator, pump) = session::open(opened.channel, client_side, tap);
         // Nothing is read before the pump runs, so nothing is missed.
         let scribe = match (&log, &self.journal) {
@@ -144,6 +156,28 @@ impl Connection {
 }
 
 /// Writes every message into the journal.
+/// Listens for a recording too.
+struct RecordingTap {
+    journal: Option<JournalWriter>,
+    recorded: RecordedConnection,
+}
+
+impl ChannelTap for RecordingTap {
+    fn sent(&self, message: &[u8]) {
+        if let Some(journal) = &self.journal {
+            journal.sent(message);
+        }
+        self.recorded.sent(message);
+    }
+
+    fn received(&self, message: &[u8]) {
+        if let Some(journal) = &self.journal {
+            journal.received(message);
+        }
+        self.recorded.received(message);
+    }
+}
+
 impl ChannelTap for JournalWriter {
     fn sent(&self, message: &[u8]) {
         JournalWriter::sent(self, message);

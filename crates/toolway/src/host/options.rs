@@ -25,6 +25,7 @@ use crate::dispatch::answers::RuleKeeper;
 use crate::dispatch::hooks::{LibraryClassifier, LibraryHook};
 use crate::event::Replan;
 use crate::journal::Journal;
+use crate::recorder::Recorder;
 use crate::server_source::InProcessServer;
 
 /// What the embedding program decides.
@@ -108,6 +109,8 @@ pub struct HostOptions {
     pub connectors: Option<ConnectorsOf>,
     /// Where it is written down what servers log and what is said to them; nowhere without one.
     pub journal: Option<Journal>,
+    /// Records what is said to servers and by them, to be replayed.
+    pub recorder: Option<Recorder>,
     /// Where every call is written down; nowhere without one.
     pub audit: Option<Audit>,
     /// The clocks that tell whether the machine slept.
@@ -149,6 +152,7 @@ impl Default for HostOptions {
             auth: AuthOptions::default(),
             connectors: None,
             journal: None,
+            recorder: None,
             audit: None,
             clock: Arc::new(SystemClock),
         }

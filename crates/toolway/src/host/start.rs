@@ -169,6 +169,7 @@ impl SharedParts {
             all_lists: BytePool::new(ALL_LISTS),
             retry_first: options.retry_first,
             journal: options.journal.clone(),
+            recorder: options.recorder.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             auth: self.auth.clone(),
             connectors: self.account.connectors(),

@@ -74,6 +74,73 @@ impl Redactor {
         shown
     }
 
+    /// A message without secrets, and otherwise byte for byte as it is. What stands under a name that
+    /// speaks of a secret goes where it is text or a list of texts; a schema of such a member stays.
+    pub(crate) fn kept(&self, text: &str) -> String {
+        self.kept_at(text, 0)
+    }
+
+    fn kept_at(&self, text: &str, depth: u32) -> String {
+        let mut kept = String::with_capacity(text.len());
+        let bytes = text.as_bytes();
+        let (mut at, mut copied, mut secret_until) = (0, 0, 0);
+        while let Some(step) = bytes[at..].iter().position(|byte| *byte == b'"') {
+            let start = at + step;
+            let end = string_end(bytes, start);
+            if end < start + 2 || bytes[end - 1] != b'"' {
+                break;
+            }
+            let string = decode(&text[start..end], true);
+            let spaces = bytes[end..]
+                .iter()
+                .take_while(|it| it.is_ascii_whitespace());
+            let colon = end + spaces.count();
+            let is_name = bytes.get(colon) == Some(&b':');
+            let redacted = if is_name {
+                self.values(&string)
+            } else if start < secret_until {
+                MARK.to_owned()
+            } else {
+                self.string_kept(&string, depth)
+            };
+            if is_name && speaks_of_a_secret(&clean(&string)) {
+                let (value, after) = value_span(bytes, colon + 1);
+                let holds_text = bytes.get(value) == Some(&b'"')
+                    || (bytes.get(value) == Some(&b'[') && !text[value..after].contains('{'));
+                if holds_text {
+                    secret_until = after;
+                }
+            }
+            if redacted != *string {
+                kept.push_str(&text[copied..start]);
+                encode(&redacted, true, &mut kept);
+                copied = end;
+            }
+            at = end;
+        }
+        kept.push_str(&text[copied..]);
+        kept
+    }
+
+    /// A text of a message without secrets; one that is JSON keeps its shape.
+    fn string_kept(&self, text: &str, depth: u32) -> String {
+        let is_json = depth < DEEPEST
+            && text.contains('"')
+            && text.trim_start().starts_with(['{', '['])
+            && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        if is_json {
+            self.kept_at(text, depth + 1)
+        } else {
+            self.text(text)
+        }
+    }
+
+    /// Whether any of the known values still stands there.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        let mut needles = self.needles.iter();
+        needles.any(|needle| text.contains(needle.as_str()))
+    }
+
     /// Copies JSON: strings are decoded, looked at and encoded again, and the values of secret
     /// members replaced, whatever they are.
     fn scan(&self, text: &str, cut: bool, depth: u32, shown: &mut String) {

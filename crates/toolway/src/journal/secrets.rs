@@ -14,9 +14,15 @@
 //! - arguments: what is given to a flag that speaks of a secret, and addresses' secrets;
 //! - inherited variables: only addresses' secrets (a proxy's password).
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use base64::Engine as _;
 use toolway_types::secret::parts::{Words, names_a_secret};
-use toolway_types::{RemoteSpec, Secret, ServerSpec, StdioSpec, TransportSpec};
+use toolway_types::{
+    RemoteSpec, Secret, ServerSpec, ShieldMode, StdioSpec, TransportSpec, WorkingDirectory,
+};
 use url::Url;
 
 use super::redact::{SHORTEST, speaks_of_a_secret};
@@ -41,6 +47,29 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
         TransportSpec::Remote(_, spec) => of_remote(spec, &mut found),
         TransportSpec::Sdk => {}
     }
+    found.into_iter().map(Secret::new).collect()
+}
+
+/// The same for a process that no definition describes: its words, and the variables that it declares
+/// and inherits.
+pub fn secrets_of_process(
+    words: impl IntoIterator<Item = String>,
+    declared: BTreeMap<String, Secret>,
+    inherited: BTreeMap<String, Secret>,
+) -> Vec<Secret> {
+    let mut words = words.into_iter();
+    let spec = StdioSpec {
+        command: words.next().unwrap_or_default(),
+        program: None,
+        args: words.collect(),
+        inherited: Arc::new(inherited),
+        env: declared,
+        cwd: WorkingDirectory::At(PathBuf::new()),
+        shield: ShieldMode::Off,
+        umask: None,
+    };
+    let mut found = Vec::new();
+    of_process(&spec, &mut found);
     found.into_iter().map(Secret::new).collect()
 }
 

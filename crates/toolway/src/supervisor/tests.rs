@@ -51,6 +51,7 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         all_lists: toolway_types::BytePool::new(1 << 20),
         retry_first: RetryFirst::Never,
         journal: None,
+        recorder: None,
         panics: Arc::default(),
         auth: None,
         connectors: None,

@@ -16,7 +16,12 @@ const COMMON: u32 = 0o666;
 
 /// Writes a file that must not be there yet, or with `force` also one that is. A umask is given where
 /// it is not this process's own.
-pub(super) fn write(path: &Path, bytes: &[u8], force: bool, umask: Option<u32>) -> io::Result<()> {
+pub(in crate::commands) fn write(
+    path: &Path,
+    bytes: &[u8],
+    force: bool,
+    umask: Option<u32>,
+) -> io::Result<()> {
     if !force {
         return put(path, bytes, None, umask);
     }

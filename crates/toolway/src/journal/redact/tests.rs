@@ -142,3 +142,48 @@ proptest! {
         prop_assert!(serde_json::from_str::<serde_json::Value>(&shown).is_ok(), "{}", shown);
     }
 }
+
+#[test]
+fn what_is_kept_is_byte_for_byte_but_for_secrets() {
+    let redactor = Redactor::new(&[Secret::new("lantern8-öx")]);
+    for plain in [
+        r#"{"a":"\u00e9é\u200b","b": [ 1.0, 1e3 ],"c":{"d":null}}"#,
+        r#"{"properties":{"password":{"type":"string"},"token":{"enum":["a"]}}}"#,
+        r#"{"_meta":{"progressToken":"p1"},"tokens":12,"maxToken":12}"#,
+        r#"{"text":"{\"a\": \"b\"}"}"#,
+        "not JSON at all",
+        r#"{"cut":"off"#,
+    ] {
+        assert_eq!(redactor.kept(plain), plain);
+    }
+    for (text, kept) in [
+        (
+            r#"{"a":"x lantern8-\u00f6x y"}"#,
+            r#"{"a":"x [redacted] y"}"#,
+        ),
+        (
+            r#"{"a":"é","password":"p"}"#,
+            r#"{"a":"é","password":"[redacted]"}"#,
+        ),
+        (
+            r#"{"apiKeys":["one","two"],"b":"c"}"#,
+            r#"{"apiKeys":["[redacted]","[redacted]"],"b":"c"}"#,
+        ),
+        (r#"{"lantern8-öx":1}"#, r#"{"[redacted]":1}"#),
+        (
+            r#"{"text":"{\"token\":\"abc\",\"n\":1}"}"#,
+            r#"{"text":"{\"token\":\"[redacted]\",\"n\":1}"}"#,
+        ),
+        (
+            concat!(r#"{"a":"Authorization: Bearer "#, r#"abcdefgh12345678"}"#),
+            r#"{"a":"Authorization: [redacted]"}"#,
+        ),
+    ] {
+        let found = redactor.kept(text);
+        assert!(
+            !found.contains("lantern8") && !redactor.is_in(&found),
+            "{found}"
+        );
+        assert_eq!(found, kept);
+    }
+}

@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use crate::command;
 use crate::workspace::{Profile, Workspace};
 
-/// What the stripped program may have: 20 MB, and a twentieth of grace.
-const MOST_BYTES: u64 = 21_000_000;
+/// What the stripped program may have. Wanted are 20 MB; decision 0024 says what is above.
+const MOST_BYTES: u64 = 22_400_000;
 
 /// Builds it, weighs it and lets it show its main job.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -49,9 +49,9 @@ mod tests {
     fn a_program_above_the_limit_is_refused_with_both_sizes() {
         assert_eq!(
             verdict(MOST_BYTES).unwrap(),
-            "the released program has 21.0 MB of at most 21.0 MB"
+            "the released program has 22.4 MB of at most 22.4 MB"
         );
-        let refused = verdict(21_100_001).unwrap_err().to_string();
-        assert!(refused.contains("21.1 MB, more than 21.0 MB"), "{refused}");
+        let refused = verdict(22_500_001).unwrap_err().to_string();
+        assert!(refused.contains("22.5 MB, more than 22.4 MB"), "{refused}");
     }
 }

@@ -28,7 +28,7 @@ use crate::report::{Outcome, Report};
 mod check;
 mod target;
 
-/// Write typed modules of servers' tools, for programs that call them
+/// Write typed modules of servers' tools, for programs
 ///
 /// A module has a function for each tool, with types for what it takes and gives. It calls through
 /// the package `toolway` of its language. The same tools give the same file, byte for byte.

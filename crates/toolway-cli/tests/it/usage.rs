@@ -177,7 +177,7 @@ fn help_groups_the_commands_by_what_people_want() {
       prompt           Render a prompt
       skills           List the skills of all servers, or of one
       skill            Show a skill's instructions
-      generate         Write typed modules of servers' tools, for programs that call them
+      generate         Write typed modules of servers' tools, for programs
 
     Permissions:
       permissions      Show permission rules, change them, or try them on a tool

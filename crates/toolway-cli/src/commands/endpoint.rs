@@ -15,7 +15,7 @@ use crate::report::{Outcome, Report};
 /// The variable that says where the endpoint is.
 pub(crate) const VARIABLE: &str = "TOOLWAY_ENDPOINT";
 
-/// Talk MCP over stdin and stdout with the endpoint of `toolway run`
+/// Talk MCP over stdio with the endpoint of `toolway run`
 ///
 /// For clients that start a stdio server: inside `toolway run`, the variable
 /// `TOOLWAY_ENDPOINT_COMMAND` has this command with the socket behind it.

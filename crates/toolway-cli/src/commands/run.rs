@@ -51,7 +51,7 @@ const STOOD: Duration = Duration::from_secs(30);
 const COMMAND_VARIABLE: &str = "TOOLWAY_ENDPOINT_COMMAND";
 const CONFIG_VARIABLE: &str = "TOOLWAY_MCP_CONFIG";
 
-/// Run a program with an endpoint that shows the servers and tools of one agent
+/// Run a program with the servers and tools of one agent
 ///
 /// The program finds the endpoint in its environment: `TOOLWAY_ENDPOINT` is a unix socket that talks
 /// MCP, `TOOLWAY_ENDPOINT_COMMAND` a command that bridges stdin and stdout to it, and

@@ -205,8 +205,8 @@ fn help_groups_the_commands_by_what_people_want() {
 
     Serving:
       serve            Serve every configured server as one MCP server
-      run              Run a program with an endpoint that shows the servers and tools of one agent
-      endpoint         Talk MCP over stdin and stdout with the endpoint of `toolway run`
+      run              Run a program with the servers and tools of one agent
+      endpoint         Talk MCP over stdio with the endpoint of `toolway run`
       control          Serve one program, which uses Toolway as a library
       status           Show the gateways that run, their clients and calls
       approvals        Answer the questions that wait for you in gateways
